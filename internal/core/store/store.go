@@ -31,8 +31,9 @@ type Store[T any] struct {
 
 	// The change being announced and who still has to hear of it, touched only by the goroutine
 	// that announces; fields, so that another can go on where that one ended.
-	current Change[T]
-	rest    []*listener[T]
+	current  Change[T]
+	audience []*listener[T]
+	upNext   int // index in audience
 }
 
 // Change is one transition. Revisions count from 1 without gaps; the initial value has none.
@@ -120,32 +121,28 @@ func (s *Store[T]) announce() {
 			go s.announce()
 		}
 	}()
-	for l := s.next(); l != nil; l = s.next() {
-		s.tell(l)
+	for s.upNext < len(s.audience) || s.next() {
+		s.tell()
 	}
 	done = true
 }
 
-// next returns who has to be told next, of the current change or of the one after it. When there
-// is nobody it gives up the role of announcer.
-func (s *Store[T]) next() *listener[T] {
-	for len(s.rest) == 0 {
-		s.mu.Lock()
-		if s.announcing = len(s.queue) > 0; !s.announcing {
-			s.current = Change[T]{}
-			s.mu.Unlock()
-			return nil
-		}
-		s.current, s.rest = s.queue[0], s.listeners
-		s.queue = slices.Delete(s.queue, 0, 1)
-		s.mu.Unlock()
+// next takes the oldest change that was not announced yet. When there is none it gives up the role
+// of announcer.
+func (s *Store[T]) next() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.announcing = len(s.queue) > 0; !s.announcing {
+		s.current = Change[T]{}
+		return false
 	}
-	l := s.rest[0]
-	s.rest = s.rest[1:]
-	return l
+	s.current, s.audience, s.upNext = s.queue[0], s.listeners, 0
+	s.queue = slices.Delete(s.queue, 0, 1)
+	return true
 }
 
-func (s *Store[T]) tell(l *listener[T]) {
+// tell tells those who have not heard of the current change. A panic ends it early.
+func (s *Store[T]) tell() {
 	if s.report != nil {
 		defer func() {
 			if r := recover(); r != nil {
@@ -153,8 +150,12 @@ func (s *Store[T]) tell(l *listener[T]) {
 			}
 		}()
 	}
-	if l.since < s.current.Revision && !l.gone.Load() {
-		l.tell(s.current)
+	for s.upNext < len(s.audience) {
+		l := s.audience[s.upNext]
+		s.upNext++
+		if l.since < s.current.Revision && !l.gone.Load() {
+			l.tell(s.current)
+		}
 	}
 }
 
