@@ -102,6 +102,7 @@ type Error struct {
 	RetryAfter time.Duration // how long the service told to wait, 0: not told
 	RequestID  string
 	Max        int   // KindMaxTokens, KindTooLong: the limit in tokens, when told
+	Input      int   // KindMaxTokens, KindTooLong: the tokens of the input, when told; Max-Input is then left for the answer
 	Cause      error // underlying error, may be nil
 }
 
