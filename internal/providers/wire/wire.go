@@ -1,0 +1,197 @@
+// Package wire is what the clients of real services share: one HTTP request with its errors told
+// apart, text that arrives in pieces, blocks that grow by deltas, ids another service made, and
+// the translation of what a service cannot be shown.
+//
+// It speaks no service's language; that is in the packages anthropic, openai and gemini beside it.
+// Begin with [Call] for the request and [Answer] for the events.
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/myelin-agent/myelin/internal/core/provider"
+)
+
+// DefaultClient is the shared HTTP client of all providers: proxies from the environment, many
+// idle connections, and no overall time limit (a stream may take long; whoever reads it watches
+// for silence).
+var DefaultClient = sync.OnceValue(func() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          64,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   15 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}}
+})
+
+// Call is one request to a service.
+type Call struct {
+	HTTP     *http.Client // nil: [DefaultClient]
+	Provider string       // for errors
+	URL      string
+	Header   http.Header
+	Body     []byte
+	Media    bool     // the request holds images or documents
+	Secrets  []string // never shown in an error
+	// Sign may add to the finished request, for services that sign it. Nil: nothing to do.
+	Sign func(*http.Request, []byte) error
+	// Parse reads a service's error body. Nil: [ParseError].
+	Parse func(body []byte) Fault
+}
+
+// maxErrorBody bounds how much of an error's body is read.
+const maxErrorBody = 64 << 10
+
+// Do sends the request once. A response with a status of 2xx is returned, its body open; anything
+// else is a *[provider.Error], or the context's error when ctx ended.
+func (c Call) Do(ctx context.Context) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(c.Body))
+	if err != nil {
+		return nil, &provider.Error{Kind: provider.KindInvalid, Provider: c.Provider, Message: "the base URL is not valid: " + c.clean(err.Error()), Cause: err}
+	}
+	for name, values := range c.Header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if c.Sign != nil {
+		if err := c.Sign(req, c.Body); err != nil {
+			return nil, c.signError(ctx, err)
+		}
+	}
+	client := c.HTTP
+	if client == nil {
+		client = DefaultClient()
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, c.broken(ctx, provider.KindNetwork, err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	// A body that broke off still says more than nothing.
+	return nil, c.refused(resp, body)
+}
+
+func (c Call) signError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var known *provider.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return &provider.Error{Kind: provider.KindAuth, Provider: c.Provider, Message: c.clean(err.Error()), Cause: err}
+}
+
+func (c Call) refused(resp *http.Response, body []byte) *provider.Error {
+	parse := c.Parse
+	if parse == nil {
+		parse = ParseError
+	}
+	f := parse(body)
+	f.Status, f.Media = resp.StatusCode, c.Media
+	if f.RetryAfter == 0 {
+		f.RetryAfter = RetryAfter(resp.Header, time.Now())
+	}
+	if f.RequestID == "" {
+		f.RequestID = RequestID(resp.Header)
+	}
+	f.Message = c.clean(f.Message)
+	return f.Error(c.Provider)
+}
+
+// Broken is the error of a stream that broke or was malformed; the context's error when ctx ended.
+func (c Call) Broken(ctx context.Context, err error) error {
+	return c.broken(ctx, provider.KindStream, err)
+}
+
+func (c Call) broken(ctx context.Context, kind provider.Kind, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var known *provider.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	text := err.Error()
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		text = ue.Err.Error() // without the URL: it may hold a key
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		text = "the connection ended before the answer did"
+	}
+	return &provider.Error{Kind: kind, Provider: c.Provider, Message: c.clean(text), Cause: scrubbed{err, c.clean(text)}}
+}
+
+// scrubbed keeps a cause for errors.Is without its text, which may hold a key.
+type scrubbed struct {
+	cause error
+	text  string
+}
+
+func (s scrubbed) Error() string { return s.text }
+func (s scrubbed) Unwrap() error { return s.cause }
+
+func (c Call) clean(text string) string {
+	for _, secret := range c.Secrets {
+		if len(secret) >= 4 {
+			text = strings.ReplaceAll(text, secret, "…")
+		}
+	}
+	return text
+}
+
+// RequestID finds the service's id of a request.
+func RequestID(h http.Header) string {
+	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Amzn-Requestid", "X-Goog-Request-Id"} {
+		if id := h.Get(name); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// Loopback reports whether the URL points to this machine.
+func Loopback(rawURL string) bool {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// LaneHeader tells a server on this machine for whom a request is made, so that a scripted server
+// can answer by lane. It is sent to loopback addresses only.
+const LaneHeader = "X-Myelin-Lane"
+
+// SetLane adds [LaneHeader] when the service is on this machine.
+func SetLane(h http.Header, baseURL string, lane provider.Lane) {
+	if lane != "" && lane != provider.LaneMain && Loopback(baseURL) {
+		h.Set(LaneHeader, string(lane))
+	}
+}
