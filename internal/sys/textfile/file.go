@@ -1,0 +1,178 @@
+package textfile
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// File is a text file as it was when it was loaded.
+type File struct {
+	Path string      // as it was asked for
+	Real string      // the file itself, links followed
+	Info fs.FileInfo // of the file itself
+	Text Text
+}
+
+// Errors of opening and saving.
+var (
+	// ErrSpecial is returned for what is neither file nor directory: devices, pipes, sockets. They
+	// are never opened: reading one may block for ever or take something away from its reader.
+	ErrSpecial = errors.New("is a device, pipe or socket, not a file")
+	// ErrDirectory is returned where a file is wanted.
+	ErrDirectory = errors.New("is a directory")
+	// ErrChanged is returned by Save when the file is no longer as it was loaded.
+	ErrChanged = errors.New("has changed on disk meanwhile")
+)
+
+// TooLargeError says that a file is larger than the caller wants to hold.
+type TooLargeError struct {
+	Size, Limit int64 // bytes
+}
+
+// Error implements error.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("has %d bytes, more than the limit of %d", e.Size, e.Limit)
+}
+
+// OpenRegular opens a regular file for reading and follows links. Devices, pipes and sockets give
+// [ErrSpecial] and are not opened, directories [ErrDirectory]; both are wrapped in a *fs.PathError.
+func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkRegular(path, info); err != nil {
+		return nil, nil, err
+	}
+	// Not blocking, in case the file was replaced by a pipe since.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = checkRegular(path, info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func checkRegular(path string, info fs.FileInfo) error {
+	switch {
+	case info.Mode().IsRegular():
+		return nil
+	case info.IsDir():
+		return &fs.PathError{Op: "open", Path: path, Err: ErrDirectory}
+	default:
+		return &fs.PathError{Op: "open", Path: path, Err: ErrSpecial}
+	}
+}
+
+// ReadBytes reads a regular file of at most limit bytes. A larger one gives a *[TooLargeError],
+// whatever size it claims to have.
+func ReadBytes(path string, limit int64) ([]byte, fs.FileInfo, error) {
+	f, info, err := OpenRegular(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	raw, err := readUpTo(f, info, limit)
+	return raw, info, err
+}
+
+func readUpTo(f *os.File, info fs.FileInfo, limit int64) ([]byte, error) {
+	if info.Size() > limit {
+		return nil, &TooLargeError{info.Size(), limit}
+	}
+	var buf bytes.Buffer
+	buf.Grow(int(info.Size()) + bytes.MinRead)
+	n, err := io.Copy(&buf, io.LimitReader(f, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
+	case n > limit:
+		return nil, &TooLargeError{n, limit}
+	}
+	return buf.Bytes(), nil
+}
+
+// Load reads the text file at path, links followed. Errors: those of the file system, [ErrSpecial],
+// [ErrDirectory], *[TooLargeError], *[BinaryError].
+func Load(path string, limit int64) (File, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return File{}, err
+	}
+	raw, info, err := ReadBytes(real, limit)
+	if err != nil {
+		return File{}, err
+	}
+	t, err := Decode(raw)
+	return File{Path: path, Real: real, Info: info, Text: t}, err
+}
+
+// Save puts next in the place of the file's content: mode, owner and hard links stay, a link is
+// followed, and readers see the old or the new content, never a part, where the directory allows
+// that. A file that is no longer as f has it gives [ErrChanged] and is left alone.
+func (f File) Save(next Text) (File, error) {
+	err := updateFile(f.Real, func(current []byte) ([]byte, error) {
+		if sha256.Sum256(current) != f.Text.Hash() {
+			return nil, &fs.PathError{Op: "write", Path: f.Path, Err: ErrChanged}
+		}
+		return next.Raw(), nil
+	})
+	if err != nil {
+		return f, err
+	}
+	f.Text = next
+	if f.Info, err = os.Stat(f.Real); err != nil {
+		return f, fmt.Errorf("look at %s after writing: %w", f.Path, err)
+	}
+	return f, nil
+}
+
+// Create writes a file that does not exist yet, with missing parent directories; its mode follows
+// the umask. A file that exists gives fs.ErrExist. A dangling link is followed.
+func Create(path string, t Text) (File, error) {
+	real, err := Real(path)
+	if err != nil {
+		return File{}, err
+	}
+	if err := os.MkdirAll(filepath.Dir(real), 0o777); err != nil {
+		return File{}, err
+	}
+	if err := createFile(real, t.Raw()); err != nil {
+		return File{}, err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return File{}, fmt.Errorf("look at %s after writing: %w", path, err)
+	}
+	return File{Path: path, Real: real, Info: info, Text: t}, nil
+}
+
+func createFile(path string, data []byte) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(path) // half a file is worse than none
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,256 @@
+package textfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxLine is the length at which lines are cut for showing, in characters.
+const MaxLine = 2000
+
+// Cut returns at most limit characters of a line; what was left out is told at its end.
+func Cut(line string, limit int) string {
+	if len(line) <= limit {
+		return line
+	}
+	n := 0
+	for i := range line {
+		if n == limit {
+			return fmt.Sprintf("%s… [%d more characters]", line[:i], utf8.RuneCountInString(line[i:]))
+		}
+		n++
+	}
+	return line
+}
+
+// Want says which lines of a file to read.
+type Want struct {
+	First    int // 1-based number of the first line; 0: 1
+	Count    int // how many lines; 0: 2000
+	Width    int // characters of a line; 0: MaxLine
+	MaxBytes int // of all lines together, as UTF-8; 0: no bound
+}
+
+func (w Want) withDefaults() Want {
+	if w.First <= 0 {
+		w.First = 1
+	}
+	if w.Count <= 0 {
+		w.Count = 2000
+	}
+	if w.Width <= 0 {
+		w.Width = MaxLine
+	}
+	return w
+}
+
+// Page is some lines of a file.
+type Page struct {
+	Lines    []string // with LF view, without line ends, cut to Width
+	First    int      // number of the first line shown
+	Total    int      // lines of the whole file, -1 when it was not read to its end
+	Full     bool     // MaxBytes ended the page early
+	Encoding Encoding
+}
+
+// PageOf returns lines of a text.
+func PageOf(t Text, w Want) Page {
+	p := pager{want: w.withDefaults()}
+	p.page = Page{First: p.want.First, Encoding: t.enc}
+	for line := range strings.Lines(t.view) {
+		p.line(strings.TrimSuffix(line, "\n"))
+	}
+	p.page.Total = p.seen
+	return p.page
+}
+
+// countAfter is how many bytes behind the wanted lines are read just to know how many lines there
+// are.
+const countAfter = 64 << 20
+
+// chunk is how much of a file is read at once.
+const chunk = 1 << 20
+
+// ReadPage reads lines of a regular file of any size and holds no more of it than them. It gives the
+// errors of [OpenRegular] and *[BinaryError]; the encoding is judged from the beginning of the
+// file. The end of ctx ends it.
+func ReadPage(ctx context.Context, path string, w Want) (Page, error) {
+	f, _, err := OpenRegular(path)
+	if err != nil {
+		return Page{}, err
+	}
+	defer f.Close()
+	p := &pager{want: w.withDefaults()}
+	p.page = Page{First: p.want.First, Total: -1}
+	buf := make([]byte, chunk)
+	n, err := io.ReadFull(f, buf)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return Page{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	enc, bom, err := detectHead(buf[:n])
+	if err != nil {
+		return Page{}, err
+	}
+	p.page.Encoding = enc
+	head := buf[Text{enc: enc, bom: bom}.bomLen():n]
+	return p.page, p.stream(ctx, f, enc, head, buf)
+}
+
+// detectHead is detect for the first bytes of a file, which may end inside a character.
+func detectHead(head []byte) (Encoding, bool, error) {
+	enc, bom, err := detect(head)
+	if err != nil || enc == UTF8 || len(head) < chunk {
+		return enc, bom, err
+	}
+	for cut := 1; cut < utf8.UTFMax; cut++ {
+		if utf8.Valid(head[:len(head)-cut]) {
+			return UTF8, bom, nil
+		}
+	}
+	return enc, bom, nil
+}
+
+func (p *pager) stream(ctx context.Context, f *os.File, enc Encoding, data, buf []byte) error {
+	c := enc.codec()
+	var carry []byte
+	after := 0
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if p.done() {
+			if after += len(data); after > countAfter {
+				return nil
+			}
+		}
+		n := p.feed(c, enc, data)
+		carry = append(carry[:0], data[n:]...)
+		if len(carry) > len(buf)/2 {
+			return fmt.Errorf("read %s: a character of %d bytes", f.Name(), len(carry))
+		}
+		m, err := f.Read(buf[copy(buf, carry):])
+		data = buf[:len(carry)+m]
+		if errors.Is(err, io.EOF) {
+			p.finish(c, data)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", f.Name(), err)
+		}
+	}
+}
+
+// pager collects the wanted lines of a text that comes in pieces.
+type pager struct {
+	want  Want
+	page  Page
+	seen  int // complete lines so far
+	bytes int // of the lines kept
+	open  []byte
+	chars int  // characters of the open line, also those not kept
+	begun bool // the open line has begun
+	wasCR bool // the last character was CR
+}
+
+func (p *pager) wanted() bool {
+	return p.seen+1 >= p.want.First && len(p.page.Lines) < p.want.Count && !p.page.Full
+}
+
+func (p *pager) done() bool { return p.page.Full || len(p.page.Lines) >= p.want.Count }
+
+// line adds one whole line.
+func (p *pager) line(s string) {
+	if p.wanted() {
+		p.keep(Cut(s, p.want.Width))
+	}
+	p.seen++
+}
+
+func (p *pager) keep(s string) {
+	if p.want.MaxBytes > 0 && p.bytes+len(s)+1 > p.want.MaxBytes {
+		p.page.Full = true
+		return
+	}
+	p.bytes += len(s) + 1
+	p.page.Lines = append(p.page.Lines, s)
+}
+
+// feed takes what is complete of data and returns how much that was.
+func (p *pager) feed(c codec, enc Encoding, data []byte) int {
+	i := 0
+	for i < len(data) {
+		if !p.wanted() && enc != UTF16LE && enc != UTF16BE {
+			i += p.skip(data[i:])
+			continue
+		}
+		if len(data)-i < utf8.UTFMax && !(data[i] < utf8.RuneSelf && enc != UTF16LE && enc != UTF16BE) {
+			return i // may be cut
+		}
+		r, n := c.next(data[i:])
+		p.char(r)
+		i += n
+	}
+	return i
+}
+
+// skip passes over lines that are not wanted, in encodings where the byte LF is always a line end.
+func (p *pager) skip(data []byte) int {
+	j := bytes.IndexByte(data, '\n')
+	if j < 0 {
+		p.begun = true
+		p.chars += len(data)
+		return len(data)
+	}
+	p.endLine()
+	return j + 1
+}
+
+func (p *pager) char(r rune) {
+	if r == '\n' {
+		p.endLine()
+		return
+	}
+	if p.wasCR {
+		p.add('\r')
+	}
+	if p.wasCR = r == '\r'; !p.wasCR {
+		p.add(r)
+	}
+	p.begun = true
+}
+
+func (p *pager) add(r rune) {
+	if p.chars++; p.chars <= p.want.Width {
+		p.open = utf8.AppendRune(p.open, r)
+	}
+}
+
+func (p *pager) endLine() {
+	if p.wanted() {
+		s := string(p.open)
+		if more := p.chars - p.want.Width; more > 0 {
+			s = fmt.Sprintf("%s… [%d more characters]", s, more)
+		}
+		p.keep(s)
+	}
+	p.seen++
+	p.open, p.chars, p.begun, p.wasCR = p.open[:0], 0, false, false
+}
+
+func (p *pager) finish(c codec, rest []byte) {
+	for len(rest) > 0 {
+		r, n := c.next(rest)
+		p.char(r)
+		rest = rest[n:]
+	}
+	if p.begun {
+		p.endLine()
+	}
+	p.page.Total = p.seen
+}
