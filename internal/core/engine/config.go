@@ -21,8 +21,8 @@ import (
 
 // Config is what one run is given. One snapshot decides what the model sees in a round; Authorize,
 // Confine and budgets read the store at each call, so a tightened rule bites between two calls.
-// Every function is called from the run's goroutine, but Authorize and Amend: they run in their
-// call's goroutine, several at once. The run's goroutine alone touches the loop's state; calls hand
+// Every function is called from the run's goroutine, but Authorize, Amend, Sync before a call, and
+// Late: they run in their call's goroutine, several at once. The run's goroutine alone touches the loop's state; calls hand
 // back values. Model, Tools, Authorize, Record and Agent are needed; the rest may be nil.
 type Config struct {
 	// Model is read before each round: a switch acts at the next.
@@ -42,8 +42,8 @@ type Config struct {
 	Batch func(ctx context.Context, calls []tool.Done) (*tool.End, error)
 	// Record keeps a message before it is yielded. A failure ends the run.
 	Record func(ctx context.Context, m msg.Message) error
-	// Sync makes what was recorded durable; called at the end of the run and before a call whose
-	// traits are not free of effects. Nil: nothing to do.
+	// Sync makes what was recorded durable: at the end of the run, and in the call's goroutine
+	// before a call that is not free of effects.
 	Sync func(ctx context.Context) error
 	// Steer returns what was typed meanwhile, and notices of ended tasks. It is asked before each
 	// round but the first.
@@ -53,6 +53,11 @@ type Config struct {
 	Stop func(ctx context.Context, t Turn) (Stopping, error)
 	// Spent is told the usage of every request, also of failed ones that were billed.
 	Spent func(lane provider.Lane, model provider.Info, u msg.Usage, took time.Duration)
+	// Late is told of a call that was given up when it did not return in time after an interrupt,
+	// and ended after all. It may come after the run is over, from the call's goroutine.
+	Late func(tool.Done)
+	// Keep is told the history as it stands when the run ends, however it ends.
+	Keep func(history []msg.Message)
 	// Lane is the lane requests are made in; empty: main.
 	Lane provider.Lane
 	// Agent is the scope calls run in.
@@ -96,27 +101,44 @@ type View struct {
 
 // Turn is the state of the turn that Stop looks at.
 type Turn struct {
-	Rounds    int
-	OpenCalls int // calls of the last answer that have not run
-	Answer    []msg.Message
-	Usage     msg.Usage // of the last request
-	Continued int       // how often Stop has made this turn go on, in a row
+	Rounds    int           // requests answered so far
+	Calls     int           // tool calls of the last answer; 0: the turn is about to end
+	Answer    []msg.Message // the messages of the last answer
+	Usage     msg.Usage     // of its request
+	Continued int           // how often in a row Stop has made this turn go on
 }
 
-// Stopping is the answer of Stop. The zero Stopping changes nothing: a turn without open calls
-// ends.
+// Stopping is the answer of Stop. The zero Stopping changes nothing: a turn without calls ends.
 type Stopping struct {
-	Again []msg.Message // go on with these added
-	End   *tool.End     // end the turn now; open calls get a result that says why
+	Again []msg.Message // without calls: go on with these added
+	End   *tool.End     // end the turn now; calls that have not started get a result that says why
 }
 
-// Limits bound one run. Zero means no bound, but for Beside (10).
+// Limits bound one run. Zero means the default named beside each.
 type Limits struct {
-	Rounds  int           // model requests a turn
-	Beside  int           // calls side by side
-	Retries int           // attempts after the first for a failing request; 0: 10, -1: none
-	Idle    time.Duration // longest silence of a stream; 0: 5 minutes
-	Repeats int           // the same failing call this often ends the turn; 0: 8, -1: never
+	Rounds     int           // model requests a turn (no bound)
+	Beside     int           // calls side by side (10)
+	Retries    int           // tries after the first for a failing request (10); negative: none
+	Idle       time.Duration // longest silence of a stream in wall time (5 minutes)
+	Grace      time.Duration // how long a cancelled call may take to return before it is given up (5 seconds)
+	Repeats    int           // the same call with the same result this often in a row ends the turn (8); negative: never
+	StreamOnly bool          // never fall back to a request without streaming
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Beside = orDefault(l.Beside, 10)
+	l.Retries = orDefault(l.Retries, 10)
+	l.Idle = orDefault(l.Idle, 5*time.Minute)
+	l.Grace = orDefault(l.Grace, 5*time.Second)
+	l.Repeats = orDefault(l.Repeats, 8)
+	return l
+}
+
+func orDefault[N int | time.Duration](n, otherwise N) N {
+	if n == 0 {
+		return otherwise
+	}
+	return n
 }
 
 // Effects are the loop's only sources of time, identity and chance, so that a run can be replayed.
