@@ -95,7 +95,7 @@ func endOfLine(text []byte, i int) int {
 		case ' ', '\t', '\r':
 			j++
 		case '\n':
-			for j > i && (text[j-1] == '\r' || text[j-1] == ' ' || text[j-1] == '\t') {
+			if j > i && text[j-1] == '\r' {
 				j--
 			}
 			return j
