@@ -1,0 +1,60 @@
+# The tasks of this repository; continuous integration runs `make test`.
+
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+GOBUILD  := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)"
+BIN      := $(CURDIR)/bin
+PACKAGES := bubblewrap ripgrep tmux git procps python3
+TARGETS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+STATICCHECK := $(BIN)/staticcheck-2026.2.2
+GOFUMPT     := $(BIN)/gofumpt-0.12.0
+
+.PHONY: help build install check test bench cross lint generate deps clean
+
+help: ## list the tasks
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+build: ## build bin/myelin for this machine
+	$(GOBUILD) -o $(BIN)/myelin ./cmd/myelin
+
+install: ## install myelin into GOBIN
+	CGO_ENABLED=0 go install -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" ./cmd/myelin
+
+check: lint ## formatting, vet, staticcheck, our analyzers, the rules of the house, all tests with -race
+	go test -race -tags storecheck -timeout 20m ./...
+
+lint: $(STATICCHECK) $(GOFUMPT)
+	@out="$$($(GOFUMPT) -l cmd internal *.go)"; [ -z "$$out" ] || { echo "not formatted:"; echo "$$out"; exit 1; }
+	go vet ./...
+	$(STATICCHECK) ./...
+	go build -o $(BIN)/immutable ./internal/lint/cmd/immutable
+	go vet -vettool=$(BIN)/immutable ./...
+
+test: deps check conformance ## what continuous integration runs: check, the builds for other systems, the conformance suites
+
+conformance: cross
+	cd internal/conformance/providers && go test ./...
+
+cross: ## that the program builds for every system it is meant for
+	@for t in $(TARGETS); do \
+		echo "build $$t"; GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 go build -trimpath -buildvcs=false -o /dev/null ./cmd/myelin || exit 1; \
+	done
+
+bench: build ## measure: the loop against the least possible one, the store, search, permission decisions
+	go test -run '^$$' -bench . -benchtime 3x ./internal/bench
+
+generate: ## write the generated documents anew (schemas, dependency lists)
+	go test ./internal/... -run 'Current$$' -update
+
+deps: ## install the packages the tests need
+	@build/deps.sh $(PACKAGES)
+
+$(STATICCHECK):
+	GOBIN=$(BIN)/tmp go install honnef.co/go/tools/cmd/staticcheck@v0.8.2 && mv $(BIN)/tmp/staticcheck $@
+
+$(GOFUMPT):
+	GOBIN=$(BIN)/tmp go install mvdan.cc/gofumpt@v0.12.0 && mv $(BIN)/tmp/gofumpt $@
+
+clean:
+	rm -rf $(BIN)
