@@ -248,12 +248,24 @@ func TestNoInit(t *testing.T) {
 	})
 }
 
-// TestNobodyOverridesErrDot: a program in the current directory must never be taken for one on PATH.
+// TestNobodyOverridesErrDot: a program in the current directory must never be taken for one on PATH,
+// so nobody asks for exec.ErrDot to go on all the same, or clears the error of a command.
 func TestNobodyOverridesErrDot(t *testing.T) {
-	sources(t, func(path string, fset *token.FileSet, file *ast.File) {
+	sources(t, func(_ string, fset *token.FileSet, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {
-			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "ErrDot" {
-				t.Errorf("%s: exec.ErrDot is not to be looked at: the refusal stands", fset.Position(s.Pos()))
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Is" && len(n.Args) == 2 {
+					if s, ok := n.Args[1].(*ast.SelectorExpr); ok && s.Sel.Name == "ErrDot" {
+						t.Errorf("%s: exec.ErrDot is not to be looked for: the refusal stands", fset.Position(n.Pos()))
+					}
+				}
+			case *ast.AssignStmt:
+				if s, ok := n.Lhs[0].(*ast.SelectorExpr); ok && s.Sel.Name == "Err" {
+					if v, ok := n.Rhs[0].(*ast.Ident); ok && v.Name == "nil" {
+						t.Errorf("%s: the error of a command is not to be cleared", fset.Position(n.Pos()))
+					}
+				}
 			}
 			return true
 		})
