@@ -140,3 +140,18 @@ func Turns(messages []msg.Message, keep func(Said) msg.Block) []Turn {
 	}
 	return out
 }
+
+// Foreign reports whether a kind of block is one that OpenAI's or Google's API sends: blocks read
+// back from a transcript do not say whose they are.
+func Foreign(kind string) bool {
+	switch kind {
+	case "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "computer_call",
+		"mcp_call", "mcp_list_tools", "mcp_approval_request", "local_shell_call", "shell_call", "custom_tool_call",
+		"apply_patch_call", "compaction", "reasoning", GeminiPart:
+		return true
+	}
+	return false
+}
+
+// GeminiPart is the kind of a block that holds a part of Google's API which has no other place.
+const GeminiPart = "gemini_part"

@@ -201,3 +201,21 @@ func Object(raw json.RawMessage) json.RawMessage {
 	}
 	return buf.Bytes()
 }
+
+// Schema returns a tool's input schema as services want it: an object of type object.
+func Schema(raw json.RawMessage) json.RawMessage {
+	out := Object(raw)
+	var head struct {
+		Type json.RawMessage `json:"type"`
+	}
+	if json.Unmarshal(out, &head) == nil && string(head.Type) == `"object"` {
+		return out
+	}
+	if string(out) == "{}" {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	if len(head.Type) > 0 {
+		return out // something else than an object: the service says so, with the tool's name
+	}
+	return append(json.RawMessage(`{"type":"object",`), out[1:]...)
+}

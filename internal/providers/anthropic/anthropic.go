@@ -1,0 +1,195 @@
+// Package anthropic is a client of the Anthropic Messages API, directly, through a gateway that
+// speaks it, on Amazon Bedrock and on Google Vertex AI.
+//
+// It makes one request per call: waiting, retrying and falling back are the loop's. Request bodies
+// are byte-stable, so that the service's prompt cache holds, and blocks it does not know travel
+// through it untouched. Begin with [New].
+//
+// Formats: https://platform.claude.com/docs/en/api/messages and .../build-with-claude/streaming.
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/providers/wire"
+)
+
+// Name is the provider's name in model references and in blocks only it can read.
+const Name = "anthropic"
+
+// DefaultBaseURL is where the service itself answers.
+const DefaultBaseURL = "https://api.anthropic.com"
+
+// apiVersion is the version of the API this client speaks.
+const apiVersion = "2023-06-01"
+
+// Config says which model is asked, where, and on whose account.
+type Config struct {
+	Info    provider.Info // ID is sent as it is; a suffix [1m] asks for the window of a million tokens
+	BaseURL string        // without /v1; empty: [DefaultBaseURL]
+
+	APIKey    string // sent as x-api-key
+	AuthToken string // sent as a bearer token, beside APIKey if both are given
+	// Key is asked before each request for a key that changes (a helper program); it wins over
+	// APIKey. Nil: APIKey.
+	Key func(ctx context.Context) (string, error)
+
+	Header    http.Header     // added to every request, over ours
+	Betas     []string        // added to every request
+	NoBetas   bool            // send no beta header but those asked for here and in the options
+	LongCache bool            // keep what is cached for an hour instead of five minutes
+	ExtraBody json.RawMessage // an object whose members are set in every body
+	HTTP      *http.Client    // nil: a shared client with proxies from the environment
+
+	Bedrock *Bedrock // ask Amazon Bedrock
+	Vertex  *Vertex  // ask Google Vertex AI
+}
+
+// Model is one model of the service. It is safe for concurrent use.
+type Model struct {
+	cfg    Config
+	id     string // as it is sent
+	traits traits
+	long   bool // the window of a million tokens was asked for
+}
+
+var (
+	_ provider.Model   = (*Model)(nil)
+	_ provider.Counter = (*Model)(nil)
+)
+
+// New returns the model cfg describes. It does not connect.
+func New(cfg Config) *Model {
+	id, long := strings.CutSuffix(cfg.Info.ID, "[1m]")
+	if long {
+		cfg.Info.ContextWindow = 1_000_000
+	}
+	if cfg.BaseURL == "" {
+		cfg.BaseURL = DefaultBaseURL
+	}
+	cfg.BaseURL = strings.TrimSuffix(strings.TrimSuffix(cfg.BaseURL, "/"), "/v1")
+	return &Model{cfg: cfg, id: id, traits: traitsOf(id, cfg.Info), long: long}
+}
+
+// Info implements [provider.Model].
+func (m *Model) Info() provider.Info { return m.cfg.Info }
+
+// Stream implements [provider.Model].
+func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+	return func(yield func(provider.Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		call, names, err := m.call(ctx, req, toMessages)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		resp, err := call.Do(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer resp.Body.Close()
+		d := decoder{answer: wire.NewAnswer(yield), names: names, requestID: wire.RequestID(resp.Header)}
+		if err := d.read(resp); err != nil {
+			d.answer.Fail(call.Broken(ctx, err))
+		}
+	}
+}
+
+// CountTokens implements [provider.Counter].
+func (m *Model) CountTokens(ctx context.Context, req provider.Request) (int, error) {
+	call, _, err := m.call(ctx, req, toCount)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := call.Do(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	var out struct {
+		InputTokens *int `json:"input_tokens"`
+		Bedrock     *int `json:"inputTokens"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&out); err != nil {
+		return 0, call.Broken(ctx, err)
+	}
+	switch {
+	case out.InputTokens != nil:
+		return *out.InputTokens, nil
+	case out.Bedrock != nil:
+		return *out.Bedrock, nil
+	}
+	return 0, &provider.Error{Kind: provider.KindStream, Provider: Name, Message: "the service did not tell a number of tokens"}
+}
+
+// purpose is what a request is for.
+type purpose int
+
+const (
+	toMessages purpose = iota
+	toCount
+)
+
+// call builds the request.
+func (m *Model) call(ctx context.Context, req provider.Request, p purpose) (wire.Call, *wire.Names, error) {
+	body, betas, names, err := m.body(req, p)
+	if err != nil {
+		return wire.Call{}, nil, &provider.Error{Kind: provider.KindInvalid, Provider: Name, Message: "write the request: " + err.Error(), Cause: err}
+	}
+	c := wire.Call{HTTP: m.cfg.HTTP, Provider: Name, Body: body, Header: http.Header{}, Media: wire.HasMedia(req.Messages)}
+	wire.SetLane(c.Header, m.cfg.BaseURL, req.Lane)
+	switch {
+	case m.cfg.Bedrock != nil:
+		err = m.cfg.Bedrock.prepare(&c, m.id, p, !req.Options.NoStream)
+	case m.cfg.Vertex != nil:
+		err = m.cfg.Vertex.prepare(ctx, &c, m.id, p, !req.Options.NoStream)
+	default:
+		err = m.direct(ctx, &c, p, betas)
+	}
+	for name, values := range m.cfg.Header {
+		c.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	return c, names, err
+}
+
+// direct addresses the service itself or a gateway.
+func (m *Model) direct(ctx context.Context, c *wire.Call, p purpose, betas []string) error {
+	c.URL = m.cfg.BaseURL + "/v1/messages"
+	if p == toCount {
+		c.URL += "/count_tokens"
+	}
+	c.Header.Set("Anthropic-Version", apiVersion)
+	if len(betas) > 0 {
+		c.Header.Set("Anthropic-Beta", strings.Join(betas, ","))
+	}
+	key := m.cfg.APIKey
+	if m.cfg.Key != nil {
+		var err error
+		if key, err = m.cfg.Key(ctx); err != nil {
+			return &provider.Error{Kind: provider.KindAuth, Provider: Name, Message: "ask for the key: " + err.Error(), Cause: err}
+		}
+	}
+	if key != "" {
+		c.Header.Set("X-Api-Key", key)
+	}
+	if m.cfg.AuthToken != "" {
+		c.Header.Set("Authorization", "Bearer "+m.cfg.AuthToken)
+	}
+	c.Secrets = []string{key, m.cfg.AuthToken}
+	return nil
+}
+
+// isJSON reports a plain answer, also from a gateway that was asked to stream.
+func isJSON(h http.Header) bool {
+	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && t == "application/json"
+}

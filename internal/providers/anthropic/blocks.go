@@ -1,0 +1,129 @@
+package anthropic
+
+import (
+	"encoding/json"
+
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/providers/wire"
+)
+
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// turns leaves out what this model cannot be shown: thinking of other providers and other models,
+// and blocks that belong to somebody else.
+func (m *Model) turns(messages []msg.Message) []wire.Turn {
+	// A model nothing is known of is shown pictures; the service says if that was wrong.
+	images := m.cfg.Info.Images || m.cfg.Info.ContextWindow == 0
+	documents := m.cfg.Info.Documents || m.cfg.Info.ContextWindow == 0
+	return wire.Turns(messages, func(s wire.Said) msg.Block {
+		own := s.Model == "" || wire.SameModel(s.Model, m.id)
+		switch b := s.Block.(type) {
+		case msg.Thinking:
+			if b.Provider != Name || b.Signature == "" || !own {
+				return nil
+			}
+		case msg.RedactedThinking:
+			if b.Provider != "" && b.Provider != Name || b.Data == "" || !own {
+				return nil
+			}
+		case msg.Unknown:
+			if b.Provider != Name && (b.Provider != "" || wire.Foreign(b.Kind)) || !json.Valid(b.Raw) {
+				return nil
+			}
+		case msg.Image, msg.Document:
+			return wire.Readable([]msg.Block{b}, images, documents)[0]
+		case msg.ToolResult:
+			b.Content = wire.Readable(b.Content, images, documents)
+			return b
+		}
+		return s.Block
+	})
+}
+
+func (m *Model) messages(turns []wire.Turn, names *wire.Names) ([]message, error) {
+	ids := wire.NewIDs("toolu_", func(id string) bool { return wire.WordID(id, 128) })
+	out := make([]message, len(turns))
+	for i, t := range turns {
+		out[i] = message{Role: t.Role, Content: make([]json.RawMessage, len(t.Content))}
+		for j, s := range t.Content {
+			raw, err := encodeBlock(s.Block, ids, names)
+			if err != nil {
+				return nil, err
+			}
+			out[i].Content[j] = raw
+		}
+	}
+	return out, nil
+}
+
+func encodeBlock(b msg.Block, ids *wire.IDs, names *wire.Names) (json.RawMessage, error) {
+	switch b := b.(type) {
+	case msg.Text:
+		return wire.Marshal(textBlock{"text", b.Text})
+	case msg.Thinking:
+		return wire.Marshal(struct {
+			Type      string `json:"type"`
+			Thinking  string `json:"thinking"`
+			Signature string `json:"signature"`
+		}{"thinking", b.Thinking, b.Signature})
+	case msg.RedactedThinking:
+		return wire.Marshal(struct {
+			Type string `json:"type"`
+			Data string `json:"data"`
+		}{"redacted_thinking", b.Data})
+	case msg.ToolCall:
+		return wire.Marshal(struct {
+			Type  string          `json:"type"`
+			ID    string          `json:"id"`
+			Name  string          `json:"name"`
+			Input json.RawMessage `json:"input"`
+		}{"tool_use", ids.Of(b.ID), names.Of(b.Name), wire.Object(b.Input)})
+	case msg.ToolResult:
+		return encodeResult(b, ids)
+	case msg.Unknown:
+		return b.Raw, nil
+	}
+	return msg.MarshalBlock(b) // images and documents have this very shape
+}
+
+func encodeResult(r msg.ToolResult, ids *wire.IDs) (json.RawMessage, error) {
+	var content []json.RawMessage
+	for _, b := range r.Content {
+		switch b := b.(type) {
+		case msg.Text:
+			if b.Text == "" {
+				continue
+			}
+		case msg.Image, msg.Document:
+		case msg.Unknown:
+			if !resultKinds(b.Kind) || !json.Valid(b.Raw) {
+				continue
+			}
+		default:
+			continue // nothing else can stand in a result
+		}
+		raw, err := encodeBlock(b, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		content = append(content, raw)
+	}
+	return wire.Marshal(struct {
+		Type    string            `json:"type"`
+		CallID  string            `json:"tool_use_id"`
+		Content []json.RawMessage `json:"content,omitempty"`
+		IsError bool              `json:"is_error,omitempty"`
+	}{"tool_result", ids.Of(r.CallID), content, r.IsError})
+}
+
+// resultKinds are the blocks beside text, image and document that may stand in a tool result.
+func resultKinds(kind string) bool {
+	switch kind {
+	case "search_result", "tool_reference", "image", "document":
+		return true
+	}
+	return false
+}
