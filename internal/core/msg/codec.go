@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 )
 
 // MarshalJSON writes the message with its blocks in the public wire shape, "type" first.
@@ -13,7 +14,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(struct {
+	return encode(struct {
 		plain
 		Content json.RawMessage `json:"content"`
 	}{plain(m), content})
@@ -57,10 +58,14 @@ func MarshalBlocks(blocks []Block) (json.RawMessage, error) {
 	return buf.Bytes(), nil
 }
 
-// MarshalBlock writes one block, "type" first. [Unknown] is written as it came.
+// MarshalBlock writes one block, "type" first. [Unknown] is written as it came; it must be a JSON
+// object.
 func MarshalBlock(b Block) (json.RawMessage, error) {
 	switch b := b.(type) {
 	case Unknown:
+		if raw := bytes.TrimSpace(b.Raw); !bytes.HasPrefix(raw, []byte("{")) || !json.Valid(raw) {
+			return nil, fmt.Errorf("write content block of unknown kind %q: it is no JSON object", b.Kind)
+		}
 		return b.Raw, nil
 	case Text:
 		return encode(struct {
@@ -153,7 +158,7 @@ func UnmarshalBlock(raw json.RawMessage) (Block, error) {
 	case "redacted_thinking":
 		return decode[RedactedThinking](raw)
 	case "tool_use":
-		return decode[ToolCall](raw)
+		return decodeCall(raw)
 	case "tool_result":
 		var in struct {
 			CallID  string          `json:"tool_use_id"`
@@ -191,7 +196,7 @@ func sourceOf(mediaType string, data []byte, url string) sourceJSON {
 	if url != "" {
 		return sourceJSON{Type: "url", URL: url}
 	}
-	if mediaType == "text/plain" {
+	if mediaType == "text/plain" && utf8.Valid(data) { // as base64 every byte survives
 		raw, _ := json.Marshal(string(data)) // a string always encodes
 		return sourceJSON{Type: "text", MediaType: mediaType, Data: raw}
 	}
@@ -224,6 +229,21 @@ func decodeMedia(raw json.RawMessage, kind string) (Block, error) {
 		return Image{MediaType: in.Source.MediaType, Data: data, URL: in.Source.URL}, nil
 	}
 	return Document{MediaType: in.Source.MediaType, Data: data, URL: in.Source.URL, Title: in.Title}, nil
+}
+
+// decodeCall keeps the promise that Input is an object, also for records other programs wrote.
+func decodeCall(raw json.RawMessage) (Block, error) {
+	var c ToolCall
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return nil, fmt.Errorf("read tool_use block: %w", err)
+	}
+	if in := bytes.TrimSpace(c.Input); !bytes.HasPrefix(in, []byte("{")) {
+		if len(in) > 0 && string(in) != "null" && c.Malformed == "" {
+			c.Malformed = string(in)
+		}
+		c.Input = json.RawMessage("{}")
+	}
+	return c, nil
 }
 
 func decode[B Block](raw json.RawMessage) (Block, error) {
