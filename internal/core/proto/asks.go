@@ -2,6 +2,7 @@ package proto
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -20,19 +21,28 @@ type Asks struct {
 type openAsk struct {
 	ask    Ask
 	answer chan Answer // holds one
+
+	// Guarded by Asks.mu: whoever answers before everybody was told of the question must not tell
+	// of its end first.
+	told   bool
+	closed *AskClosed
 }
 
 // Put opens a question and waits for its answer. When ctx ends first the question is withdrawn
-// and the context's cause is returned.
+// and the context's cause is returned. A question with the id of an open one is refused.
 func (a *Asks) Put(ctx context.Context, ask Ask) (Answer, error) {
 	o := &openAsk{ask: ask, answer: make(chan Answer, 1)}
-	a.mu.Lock()
-	if a.open == nil {
-		a.open = map[string]*openAsk{}
+	if err := a.add(o); err != nil {
+		return Answer{}, err
 	}
-	a.open[ask.ID] = o
-	a.mu.Unlock()
 	a.Tell(ask)
+	a.mu.Lock()
+	o.told = true
+	closed := o.closed
+	a.mu.Unlock()
+	if closed != nil {
+		a.Tell(*closed)
+	}
 	select {
 	case got := <-o.answer:
 		return got, nil
@@ -46,18 +56,38 @@ func (a *Asks) Put(ctx context.Context, ask Ask) (Answer, error) {
 	return Answer{}, cause
 }
 
-// Answer gives an answer. It reports false when the question is not open (any more).
+func (a *Asks) add(o *openAsk) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open == nil {
+		a.open = map[string]*openAsk{}
+	}
+	if _, ok := a.open[o.ask.ID]; ok {
+		return fmt.Errorf("question %q is open already", o.ask.ID)
+	}
+	a.open[o.ask.ID] = o
+	return nil
+}
+
+// Answer gives an answer. It reports false when the question is not open (any more). Everybody is
+// told that the question is closed before its Put returns.
 func (a *Asks) Answer(answer Answer) bool {
+	closed := AskClosed{ID: answer.ID, By: answer.By, Behavior: answer.Behavior}
 	a.mu.Lock()
 	o, ok := a.open[answer.ID]
 	delete(a.open, answer.ID)
-	a.mu.Unlock()
-	if !ok {
-		return false
+	tell := ok && o.told
+	if ok && !tell {
+		o.closed = &closed // Put tells it, after the question itself
 	}
-	o.answer <- answer
-	a.Tell(AskClosed{ID: answer.ID, By: answer.By, Behavior: answer.Behavior})
-	return true
+	a.mu.Unlock()
+	if tell {
+		a.Tell(closed)
+	}
+	if ok {
+		o.answer <- answer
+	}
+	return ok
 }
 
 // Open returns the open questions, in no order.

@@ -56,15 +56,23 @@ func E(body EventBody) Event { return Event{V: Version, Type: body.eventKind(), 
 // O makes an operation of a body.
 func O(body OpBody) Op { return Op{V: Version, Type: body.opKind(), Body: body} }
 
-// MarshalJSON writes head, body and unknown fields as one flat object.
+// MarshalJSON writes head, body and unknown fields as one flat object. Version and type are those
+// of the body where they are missing.
 func (e Event) MarshalJSON() ([]byte, error) {
 	type head Event
+	if e.V == 0 {
+		e.V = Version
+	}
+	if e.Type == "" && e.Body != nil {
+		e.Type = e.Body.eventKind()
+	}
 	return flatten(head(e), e.Body, e.Extra)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. An event of an unknown type gets the body [Other].
 func (e *Event) UnmarshalJSON(data []byte) error {
 	type head Event
+	*e = Event{} // nothing of an event read before into the same variable
 	if err := json.Unmarshal(data, (*head)(e)); err != nil {
 		return err
 	}
@@ -82,9 +90,16 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes head, body and unknown fields as one flat object.
+// MarshalJSON writes head, body and unknown fields as one flat object. Version and type are those
+// of the body where they are missing.
 func (o Op) MarshalJSON() ([]byte, error) {
 	type head Op
+	if o.V == 0 {
+		o.V = Version
+	}
+	if o.Type == "" && o.Body != nil {
+		o.Type = o.Body.opKind()
+	}
 	return flatten(head(o), o.Body, o.Extra)
 }
 
@@ -92,6 +107,7 @@ func (o Op) MarshalJSON() ([]byte, error) {
 // carried out, and who asked must hear of it.
 func (o *Op) UnmarshalJSON(data []byte) error {
 	type head Op
+	*o = Op{}
 	if err := json.Unmarshal(data, (*head)(o)); err != nil {
 		return err
 	}
@@ -142,10 +158,10 @@ func flatten(head, body any, extra map[string]json.RawMessage) ([]byte, error) {
 }
 
 func appendFields(buf *bytes.Buffer, object []byte) {
-	inner := object[1 : len(object)-1]
-	if len(inner) == 0 {
+	if string(object) == "null" || string(object) == "{}" { // no body, or one without fields
 		return
 	}
+	inner := object[1 : len(object)-1]
 	if buf.Len() > 0 {
 		buf.WriteByte(',')
 	}
