@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -78,10 +79,14 @@ func (t *typed[In]) Normalise(call Call) (Call, error) {
 	if err != nil {
 		return call, err
 	}
+	before, err := encodeJSON(in) // now: the function may change what in points to
+	if err != nil {
+		return call, err
+	}
 	if in, err = t.normalise(in, call); err != nil {
 		return call, err
 	}
-	call.Input, err = overlay(fixed, in)
+	call.Input, err = overlay(fixed, before, in)
 	return call, err
 }
 
@@ -116,7 +121,8 @@ func (t *typed[In]) decode(call Call) (In, error) {
 }
 
 // overlay writes the fields of in over those of the object raw; other keys of raw stay, in order.
-func overlay(raw json.RawMessage, in any) (json.RawMessage, error) {
+// A field that was in before, the encoded value as it came, and is no more was cleared: it goes.
+func overlay(raw, before json.RawMessage, in any) (json.RawMessage, error) {
 	encoded, err := encodeJSON(in)
 	if err != nil {
 		return nil, err
@@ -125,9 +131,18 @@ func overlay(raw json.RawMessage, in any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	old, err := readObject(before)
+	if err != nil {
+		return nil, err
+	}
 	over, err := readObject(encoded)
 	if err != nil {
 		return nil, err
+	}
+	for _, f := range old {
+		if _, ok := over.get(f.key); !ok {
+			base = slices.DeleteFunc(base, func(b field) bool { return b.key == f.key })
+		}
 	}
 	for _, f := range over {
 		base = base.set(f.key, f.value)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,17 @@ type schema struct {
 
 // typeList is "string" or ["string", "null"].
 type typeList []string
+
+// UnmarshalJSON reads a schema; true, false and null as a schema say nothing that is checked here.
+func (s *schema) UnmarshalJSON(data []byte) error {
+	type plain schema
+	switch string(bytes.TrimSpace(data)) {
+	case "true", "false", "null":
+		*s = schema{}
+		return nil
+	}
+	return json.Unmarshal(data, (*plain)(s))
+}
 
 func (t *typeList) UnmarshalJSON(data []byte) error {
 	var one string
@@ -73,6 +85,9 @@ func (s *schema) walk(path string, value json.RawMessage, problems *[]string) js
 		}
 		value, got = mended, kindOf(mended)
 	}
+	if got == "number" && slices.Contains(s.Type, "integer") && !slices.Contains(s.Type, "number") {
+		value, got = integer(value), "integer" // 5.0 is one, but no Go integer reads it
+	}
 	if p := s.bounds(path, got, value); p != "" {
 		*problems = append(*problems, p)
 	}
@@ -92,7 +107,7 @@ func (s *schema) walkObject(path string, value json.RawMessage, problems *[]stri
 		return value
 	}
 	for _, name := range s.Required {
-		if v, ok := obj.get(name); !ok || string(v) == "null" {
+		if v, ok := obj.get(name); !ok || string(v) == "null" && !s.Properties[name].takesNull() {
 			*problems = append(*problems, fmt.Sprintf("The required parameter `%s` is missing", join(path, name)))
 		}
 	}
@@ -100,9 +115,9 @@ func (s *schema) walkObject(path string, value json.RawMessage, problems *[]stri
 	for _, f := range obj {
 		prop, known := s.Properties[f.key]
 		switch {
-		case known && string(f.value) == "null" && !slices.Contains(prop.Type, "null"):
+		case known && string(f.value) == "null" && !prop.takesNull():
 			continue // null for an optional field means: not given
-		case known:
+		case known && prop != nil:
 			f.value = prop.walk(join(path, f.key), f.value, problems)
 		case string(s.Strict) == "false":
 			*problems = append(*problems, fmt.Sprintf("The parameter `%s` is not known", join(path, f.key)))
@@ -172,6 +187,9 @@ func (s *schema) bounds(path, got string, value json.RawMessage) string {
 	return ""
 }
 
+// takesNull reports whether null is a value of its own here, not another way to leave a field out.
+func (s *schema) takesNull() bool { return s != nil && slices.Contains(s.Type, "null") }
+
 func (s *schema) accepts(got string, value json.RawMessage) bool {
 	for _, t := range s.Type {
 		if t == got || (t == "number" && got == "integer") || (t == "integer" && got == "number" && whole(value)) {
@@ -202,9 +220,16 @@ func (s *schema) coerce(got string, value json.RawMessage) (json.RawMessage, boo
 	return inner, kind != "string" && kind != "null" && s.accepts(kind, inner)
 }
 
+// whole reports whether a number is an integer that a float holds exactly.
 func whole(value json.RawMessage) bool {
 	f, err := strconv.ParseFloat(string(value), 64)
-	return err == nil && f == float64(int64(f))
+	return err == nil && f == math.Trunc(f) && math.Abs(f) <= 1<<53
+}
+
+// integer writes a whole number without fraction and exponent.
+func integer(value json.RawMessage) json.RawMessage {
+	f, _ := strconv.ParseFloat(string(value), 64) // whole has read it
+	return json.RawMessage(strconv.FormatInt(int64(f), 10))
 }
 
 func kindOf(value json.RawMessage) string {
