@@ -106,27 +106,8 @@ func (m *Model) body(req provider.Request, p purpose) (raw []byte, betas []strin
 			b.Model = ""
 		}
 	}
-	raw, err = wire.Marshal(b)
-	if err == nil {
-		raw, err = m.extra(raw)
-	}
+	raw, err = wire.MarshalWith(b, m.cfg.ExtraBody)
 	return raw, betas, names, err
-}
-
-// extra sets the members of ExtraBody. It costs the order of the fields, so bodies with and
-// without it differ in all bytes; each kind is stable.
-func (m *Model) extra(raw []byte) ([]byte, error) {
-	if len(m.cfg.ExtraBody) == 0 {
-		return raw, nil
-	}
-	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(m.cfg.ExtraBody, &all); err != nil {
-		return nil, err
-	}
-	return wire.Marshal(all)
 }
 
 func (m *Model) betas(b *body, o provider.Options) (out []string) {

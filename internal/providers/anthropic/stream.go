@@ -14,7 +14,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/providers/wire"
-	"github.com/myelin-agent/myelin/internal/sys/sse"
 )
 
 // decoder turns one response into an answer.
@@ -76,14 +75,7 @@ func framesOf(resp *http.Response) func() ([]byte, error) {
 	if isEventStream(resp.Header) {
 		return eventStreamFrames(resp.Body)
 	}
-	r := sse.NewReader(resp.Body, 0)
-	return func() ([]byte, error) {
-		e, err := r.Next()
-		if e.Comment {
-			return nil, err
-		}
-		return e.Data, err
-	}
+	return wire.Events(resp.Body)
 }
 
 type event struct {

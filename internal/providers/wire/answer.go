@@ -190,7 +190,7 @@ func (b *Block) Amend(block msg.Block) { b.block = block }
 // Close ends the block with what was collected.
 func (b *Block) Close() {
 	if !b.closed {
-		b.CloseAs(b.content())
+		b.CloseAs(b.Content())
 	}
 }
 
@@ -219,8 +219,8 @@ func (a *Answer) settle() {
 	}
 }
 
-// content is the block as it stands.
-func (b *Block) content() msg.Block {
+// Content is the block as it stands.
+func (b *Block) Content() msg.Block {
 	text := string(b.text)
 	if len(b.rest) > 0 {
 		text += string(mend(nil, b.rest))
@@ -274,7 +274,7 @@ func (a *Answer) Fail(err error) {
 		} else {
 			first.flush(first.rest)
 			first.rest = nil
-			first.end(first.content(), true)
+			first.end(first.Content(), true)
 		}
 		a.blocks = a.blocks[1:]
 		if len(a.blocks) > 0 {

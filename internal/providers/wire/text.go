@@ -219,3 +219,19 @@ func Schema(raw json.RawMessage) json.RawMessage {
 	}
 	return append(json.RawMessage(`{"type":"object",`), out[1:]...)
 }
+
+// MarshalWith is [Marshal] with the members of extra set in the object v gives. Nil extra: none.
+func MarshalWith(v any, extra json.RawMessage) ([]byte, error) {
+	raw, err := Marshal(v)
+	if err != nil || len(extra) == 0 {
+		return raw, err
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(extra, &all); err != nil {
+		return nil, fmt.Errorf("extra body: %w", err)
+	}
+	return Marshal(all) // sorted by name, so stable as well
+}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/sys/sse"
 )
 
 // DefaultClient is the shared HTTP client of all providers: proxies from the environment, many
@@ -193,5 +194,18 @@ const LaneHeader = "X-Myelin-Lane"
 func SetLane(h http.Header, baseURL string, lane provider.Lane) {
 	if lane != "" && lane != provider.LaneMain && Loopback(baseURL) {
 		h.Set(LaneHeader, string(lane))
+	}
+}
+
+// Events returns a function that reads the data of the next server-sent event; empty data without
+// an error is a comment, a sign of life. The data is valid until the next call.
+func Events(body io.Reader) func() ([]byte, error) {
+	r := sse.NewReader(body, 0)
+	return func() ([]byte, error) {
+		e, err := r.Next()
+		if e.Comment {
+			return nil, err
+		}
+		return e.Data, err
 	}
 }

@@ -1,0 +1,314 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/providers/wire"
+)
+
+// chatReader reads Chat Completions, streamed or whole.
+type chatReader struct {
+	answer  *wire.Answer
+	names   *wire.Names
+	service string
+
+	words   *wire.Block // open text or thinking
+	calls   []*chatTold
+	usage   msg.Usage
+	finish  string
+	refused bool
+	ended   bool
+}
+
+// chatTold is a call that is being told.
+type chatTold struct {
+	index int
+	id    string
+	name  string
+	early wire.Text // arguments that came before the name
+	block *wire.Block
+}
+
+type chatChunk struct {
+	ID      string          `json:"id"`
+	Model   string          `json:"model"`
+	Error   json.RawMessage `json:"error"`
+	Usage   *chatUsage      `json:"usage"`
+	Choices []struct {
+		Index        int         `json:"index"`
+		Delta        *chatDelta  `json:"delta"`
+		Message      *chatDelta  `json:"message"` // answers that are not streamed, and servers that mix the two up
+		FinishReason *string     `json:"finish_reason"`
+		Usage        *chatUsage  `json:"usage"` // Moonshot
+		Error        interface{} `json:"error"`
+	} `json:"choices"`
+}
+
+type chatDelta struct {
+	Content          flexible       `json:"content"`
+	ReasoningContent wire.Text      `json:"reasoning_content"`
+	Reasoning        flexible       `json:"reasoning"` // OpenRouter, Ollama, newer vLLM
+	Refusal          wire.Text      `json:"refusal"`
+	ToolCalls        []chatCallPart `json:"tool_calls"`
+}
+
+type chatCallPart struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string   `json:"name"`
+		Arguments flexible `json:"arguments"`
+	} `json:"function"`
+}
+
+// flexible is a text that some servers send as something else: null, parts with a text, or, for
+// arguments, the object itself.
+type flexible struct{ text wire.Text }
+
+func (f *flexible) UnmarshalJSON(raw []byte) error {
+	switch {
+	case len(raw) == 0 || raw[0] == 'n':
+		return nil
+	case raw[0] == '"':
+		return f.text.UnmarshalJSON(raw)
+	case raw[0] == '[':
+		var parts []struct {
+			Text wire.Text `json:"text"`
+		}
+		if err := json.Unmarshal(raw, &parts); err != nil {
+			return err
+		}
+		for _, p := range parts {
+			f.text = append(f.text, p.Text...)
+		}
+		return nil
+	}
+	f.text = bytes.Clone(raw)
+	return nil
+}
+
+type chatUsage struct {
+	Prompt        int `json:"prompt_tokens"`
+	Completion    int `json:"completion_tokens"`
+	CacheHit      int `json:"prompt_cache_hit_tokens"` // DeepSeek
+	PromptDetails struct {
+		Cached     int `json:"cached_tokens"`
+		CacheWrite int `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		Reasoning int `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+func (u chatUsage) usage() msg.Usage {
+	read := max(u.PromptDetails.Cached, u.CacheHit)
+	return msg.Usage{
+		Input: max(u.Prompt-read-u.PromptDetails.CacheWrite, 0), Output: u.Completion,
+		CacheRead: read, CacheWrite: u.PromptDetails.CacheWrite, Thinking: u.CompletionDetails.Reasoning,
+	}
+}
+
+func (r *chatReader) over() bool { return r.ended }
+
+func (r *chatReader) event(data []byte) error {
+	if string(data) == "[DONE]" {
+		r.done()
+		return nil
+	}
+	return r.chunk(data)
+}
+
+func (r *chatReader) whole(raw []byte) error {
+	if err := r.chunk(raw); err != nil {
+		return err
+	}
+	return r.end()
+}
+
+// end is fine after a finish reason: not every server says [DONE].
+func (r *chatReader) end() error {
+	if r.finish == "" {
+		return errors.New("the stream ended without its end marker")
+	}
+	r.done()
+	return nil
+}
+
+func (r *chatReader) chunk(data []byte) error {
+	var c chatChunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return fmt.Errorf("an event is not valid JSON: %w", err)
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return wire.ParseError(data).Error(r.service)
+	}
+	r.start(c.ID, c.Model)
+	if c.Usage != nil {
+		r.usage = c.Usage.usage() // a total; the last one counts
+	}
+	for _, choice := range c.Choices {
+		if choice.Index != 0 {
+			continue // only one answer is asked for
+		}
+		if choice.Usage != nil {
+			r.usage = choice.Usage.usage()
+		}
+		for _, d := range []*chatDelta{choice.Delta, choice.Message} {
+			if d != nil {
+				if err := r.delta(*d); err != nil {
+					return err
+				}
+			}
+		}
+		if choice.FinishReason != nil && *choice.FinishReason != "" {
+			r.finish = *choice.FinishReason
+		}
+	}
+	return nil
+}
+
+func (r *chatReader) start(id, model string) {
+	if r.answer.Started() {
+		return
+	}
+	if id == "" {
+		id = "chatcmpl-" + uuid.NewString()
+	}
+	r.answer.Start(provider.Start{ID: id, Model: model})
+}
+
+func (r *chatReader) delta(d chatDelta) error {
+	thought := d.ReasoningContent
+	if len(thought) == 0 {
+		thought = d.Reasoning.text
+	}
+	if len(thought) > 0 {
+		r.say(msg.Thinking{}, thought)
+	}
+	if len(d.Content.text) > 0 {
+		r.say(msg.Text{}, d.Content.text)
+	}
+	if len(d.Refusal) > 0 {
+		r.refused = true
+		r.say(msg.Text{}, d.Refusal)
+	}
+	for _, part := range d.ToolCalls {
+		if err := r.call(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say adds words to the open block of this kind.
+func (r *chatReader) say(kind msg.Block, text wire.Text) {
+	if r.words == nil || r.words.Block().Type() != kind.Type() {
+		r.closeWords()
+		r.closeWhole()
+		r.words = r.answer.Open(kind)
+	}
+	r.words.Add(text)
+}
+
+func (r *chatReader) closeWords() {
+	if r.words != nil {
+		r.words.Close()
+		r.words = nil
+	}
+}
+
+// closeWhole closes the calls whose arguments are a whole object: nothing can follow, and they can
+// be run while the answer goes on. Others may still grow, even behind a later one.
+func (r *chatReader) closeWhole() {
+	for _, c := range r.calls {
+		if c.block != nil && json.Valid(c.block.Text()) {
+			c.block.Close()
+		}
+	}
+}
+
+// call finds the call a part belongs to. Servers leave out ids, indexes or both, and some number
+// every call 0.
+func (r *chatReader) call(part chatCallPart) error {
+	c := r.find(part)
+	if c == nil {
+		c = &chatTold{index: len(r.calls), id: part.ID}
+		if part.Index != nil {
+			c.index = *part.Index
+		}
+		r.closeWords()
+		r.closeWhole()
+		r.calls = append(r.calls, c)
+	}
+	if c.id == "" {
+		c.id = part.ID
+	}
+	if c.name == "" {
+		c.name = part.Function.Name
+	}
+	arguments := part.Function.Arguments.text
+	if c.block == nil {
+		c.early = append(c.early, arguments...)
+		if c.name == "" {
+			return nil
+		}
+		if c.id == "" {
+			c.id = "call_" + uuid.NewString()
+		}
+		c.block = r.answer.Open(msg.ToolCall{ID: c.id, Name: r.names.Back(c.name)})
+		arguments, c.early = c.early, nil
+	}
+	if c.block.Closed() && len(bytes.TrimSpace(arguments)) > 0 {
+		return fmt.Errorf("call %s goes on after its arguments were complete", c.id)
+	}
+	c.block.Add(arguments)
+	return nil
+}
+
+func (r *chatReader) find(part chatCallPart) *chatTold {
+	for i := len(r.calls) - 1; i >= 0; i-- {
+		c := r.calls[i]
+		switch {
+		case part.ID != "" && c.id == part.ID:
+			return c
+		case part.ID != "" && c.id != "": // another one, whatever its index
+			continue
+		case part.Index != nil && *part.Index == c.index:
+			return c
+		case part.Index == nil && (part.Function.Name == "" || c.name == ""):
+			return c // a part without any mark continues the newest call
+		}
+	}
+	return nil
+}
+
+func (r *chatReader) done() {
+	r.ended = true
+	r.start("", "")
+	r.closeWords()
+	for _, c := range r.calls {
+		if c.block != nil {
+			c.block.Close()
+		}
+	}
+	r.answer.Done(r.stop(), r.usage)
+}
+
+func (r *chatReader) stop() msg.Stop {
+	switch {
+	case r.refused, r.finish == "content_filter":
+		return msg.StopRefusal
+	case r.finish == "length":
+		return msg.StopMaxTokens
+	case r.answer.Calls() > 0: // whatever is said: some servers say "stop"
+		return msg.StopToolUse
+	}
+	return msg.StopEndTurn
+}

@@ -1,0 +1,229 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/providers/wire"
+)
+
+type responsesBody struct {
+	Model        string            `json:"model"`
+	MaxTokens    int               `json:"max_output_tokens,omitempty"`
+	Reasoning    *reasoningObject  `json:"reasoning,omitempty"`
+	Include      []string          `json:"include,omitempty"`
+	Text         any               `json:"text,omitempty"`
+	Store        *bool             `json:"store,omitempty"`
+	Stream       bool              `json:"stream,omitempty"`
+	CacheKey     string            `json:"prompt_cache_key,omitempty"`
+	ToolChoice   any               `json:"tool_choice,omitempty"`
+	Tools        []any             `json:"tools,omitempty"`
+	Instructions string            `json:"instructions,omitempty"`
+	Input        []json.RawMessage `json:"input"`
+}
+
+// countable leaves out what does not count.
+func (b responsesBody) countable() responsesBody {
+	b.MaxTokens, b.Include, b.Store, b.Stream, b.CacheKey = 0, nil, nil, false, ""
+	return b
+}
+
+type functionTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict"`
+}
+
+type searchTool struct {
+	Type    string         `json:"type"`
+	Filters *searchFilters `json:"filters,omitempty"`
+}
+
+type searchFilters struct {
+	Allowed []string `json:"allowed_domains,omitempty"`
+}
+
+type messageItem struct {
+	Type    string `json:"type"`
+	Role    string `json:"role"`
+	Content []part `json:"content"`
+}
+
+type part struct {
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	ImageURL string `json:"image_url,omitempty"`
+	FileName string `json:"filename,omitempty"`
+	FileData string `json:"file_data,omitempty"`
+	FileURL  string `json:"file_url,omitempty"`
+}
+
+type callItem struct {
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type outputItem struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output any    `json:"output"` // a string or parts
+}
+
+// minTokens is the least limit the service takes.
+const minTokens = 16
+
+func (m *Model) responsesBody(req provider.Request, names *wire.Names) (responsesBody, error) {
+	o := req.Options
+	store := false
+	b := responsesBody{
+		Model: m.cfg.Info.ID, MaxTokens: max(m.maxTokens(o), minTokens), Store: &store,
+		Stream: !o.NoStream, Instructions: systemText(req.System),
+	}
+	if m.cfg.Info.Thinking {
+		// Nothing is kept on the service, so reasoning comes along, encrypted, and is sent back.
+		b.Include = []string{"reasoning.encrypted_content"}
+		b.Reasoning = &reasoningObject{Effort: m.effort(o), Summary: "auto"}
+	}
+	if len(o.SessionID) <= maxCacheKey {
+		b.CacheKey = o.SessionID
+	}
+	if len(o.Schema) > 0 {
+		b.Text = map[string]any{"format": map[string]any{"type": "json_schema", "name": "answer", "schema": wire.Object(o.Schema), "strict": false}}
+	}
+	for _, t := range req.Tools {
+		b.Tools = append(b.Tools, functionTool{"function", names.Of(t.Name), t.Description, wire.Schema(t.Schema), false})
+	}
+	if w := o.WebSearch; w != nil {
+		tool := searchTool{Type: "web_search"}
+		if len(w.AllowedDomains) > 0 {
+			tool.Filters = &searchFilters{w.AllowedDomains}
+		}
+		b.Tools = append(b.Tools, tool)
+	}
+	if len(b.Tools) > 0 {
+		b.ToolChoice = toolChoice(o.ToolChoice, names, func(name string) any {
+			return map[string]any{"type": "function", "name": name}
+		})
+	}
+	var err error
+	b.Input, err = m.items(req.Messages, names)
+	return b, err
+}
+
+// items writes the history as the service's flat list.
+func (m *Model) items(messages []msg.Message, names *wire.Names) ([]json.RawMessage, error) {
+	ids := wire.NewIDs("call_", func(id string) bool { return wire.WordID(id, 64) })
+	out := []json.RawMessage{}
+	add := func(v any) error {
+		raw, err := wire.Marshal(v)
+		out = append(out, raw)
+		return err
+	}
+	for _, t := range m.turns(messages) {
+		var said []part
+		flush := func() error {
+			if len(said) == 0 {
+				return nil
+			}
+			item := messageItem{"message", string(t.Role), said}
+			said = nil
+			return add(item)
+		}
+		for i, s := range t.Content {
+			var err error
+			switch b := s.Block.(type) {
+			case msg.ToolResult:
+				err = add(outputItem{"function_call_output", ids.Of(b.CallID), resultOutput(b)})
+			case msg.ToolCall:
+				if err = flush(); err == nil {
+					err = add(callItem{"function_call", ids.Of(b.ID), names.Of(b.Name), string(wire.Object(b.Input))})
+				}
+			case msg.Thinking:
+				if err = flush(); err == nil && followed(t.Content[i+1:]) {
+					out = append(out, compact(b.Data))
+				}
+			case msg.Unknown:
+				if err = flush(); err == nil {
+					out = append(out, compact(b.Raw))
+				}
+			default:
+				said = append(said, partsOf(t.Role, b)...)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		if err := flush(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// followed reports whether something stands behind reasoning that it can belong to; alone it is
+// refused.
+func followed(rest []wire.Said) bool {
+	for _, s := range rest {
+		if _, more := s.Block.(msg.Thinking); !more {
+			return true
+		}
+	}
+	return false
+}
+
+func compact(raw json.RawMessage) json.RawMessage {
+	var buf bytes.Buffer
+	if json.Compact(&buf, wire.CleanJSON(raw)) != nil {
+		return raw // it was valid when it was let in
+	}
+	return buf.Bytes()
+}
+
+func partsOf(role msg.Role, b msg.Block) []part {
+	kind := "input_text"
+	if role == msg.Assistant {
+		kind = "output_text"
+	}
+	switch b := b.(type) {
+	case msg.Text:
+		return []part{{Type: kind, Text: b.Text}}
+	case msg.Image:
+		return []part{{Type: "input_image", ImageURL: imageURL(b)}}
+	case msg.Document:
+		switch {
+		case b.URL != "":
+			return []part{{Type: "input_file", FileURL: b.URL}}
+		case b.MediaType == "text/plain":
+			return []part{{Type: kind, Text: wire.PlainText(b).Text}}
+		}
+		return []part{{Type: "input_file", FileName: fileName(b), FileData: dataURL(b.MediaType, b.Data)}}
+	}
+	return nil
+}
+
+// resultOutput is a string, or parts when there is something to see.
+func resultOutput(r msg.ToolResult) any {
+	media := mediaOf(r.Content)
+	if len(media) == 0 {
+		return resultText(r)
+	}
+	var out []part
+	if text := msg.TextOf(r.Content); text != "" || r.IsError {
+		out = append(out, part{Type: "input_text", Text: resultText(r)})
+	}
+	for _, b := range media {
+		out = append(out, partsOf(msg.User, b)...)
+	}
+	return out
+}
+
+// responsesItem reports whether a block is an item of this interface that may be sent back.
+func responsesItem(u msg.Unknown) bool {
+	return (u.Provider == Name || u.Provider == "") && wire.Foreign(u.Kind) && u.Kind != wire.GeminiPart && json.Valid(u.Raw)
+}
