@@ -89,7 +89,7 @@ func (h *Host) Owner(name string) *Owner {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.seq++
-	o := &Owner{host: h, name: name, mark: fmt.Sprintf("%s.%d", h.id, h.seq), live: map[*Process]bool{}, closed: h.closed}
+	o := &Owner{host: h, name: name, mark: fmt.Sprintf("%s.%d", h.id, h.seq), live: map[*Process]bool{}, done: make(chan struct{}), closed: h.closed}
 	if !h.closed {
 		h.owners[o] = true
 	}
@@ -132,6 +132,8 @@ type Owner struct {
 	host *Host
 	name string
 	mark string
+	done chan struct{} // closed at the end of Close
+	once sync.Once     // closes done
 
 	mu     sync.Mutex // guards all below
 	live   map[*Process]bool
@@ -183,6 +185,7 @@ func (o *Owner) Close() []Info {
 	o.host.mu.Lock()
 	delete(o.host.owners, o)
 	o.host.mu.Unlock()
+	o.once.Do(func() { close(o.done) })
 	return ended
 }
 

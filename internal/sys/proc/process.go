@@ -209,6 +209,9 @@ func (p *Process) Mark() string { return p.mark }
 // behind may still live.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// OwnerDone is closed when the owner has ended, and with it all the program left behind.
+func (p *Process) OwnerDone() <-chan struct{} { return p.owner.done }
+
 // Exit tells how it ended. It is valid after [Process.Done].
 func (p *Process) Exit() Exit {
 	p.mu.Lock()

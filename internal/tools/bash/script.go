@@ -1,0 +1,112 @@
+package bash
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/proc"
+)
+
+// maxArgument is below what the kernel takes as one argument (128 KiB); longer scripts go by file.
+const maxArgument = 120 << 10
+
+// script is what one shell is given, and where it leaves its last working directory.
+type script struct {
+	shell   string
+	args    []string
+	cwdFile string
+	temp    []string // files to remove afterwards
+}
+
+// quote makes one word of s for any POSIX shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// write makes the script of a command: the user's aliases, the files hooks have written, a note of
+// where the shell ends up, then the command. The command is given to eval, so that an error in it is
+// its own and aliases set before hold in it.
+func (s *Shell) write(in Input, callID, dir, snapshot string, lim Limits) (script, error) {
+	sc := script{shell: shellPath(lim.Shell), cwdFile: filepath.Join(s.world.Temp, "cwd-"+safeName(callID))}
+	var b strings.Builder
+	if snapshot != "" {
+		fmt.Fprintf(&b, ". %s\n", quote(snapshot))
+	}
+	if s.world.EnvFiles != nil {
+		for _, f := range s.world.EnvFiles() {
+			if st, err := os.Stat(f); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
+				fmt.Fprintf(&b, ". %s\n", quote(f))
+			}
+		}
+	}
+	// A trap, so that it also holds for a command that says exit. The exit code stays.
+	fmt.Fprintf(&b, "trap %s EXIT\n", quote(fmt.Sprintf(`[ "$PWD" = %s ] || pwd >| %s`, quote(dir), quote(sc.cwdFile))))
+	command := in.Command
+	if lim.Prefix != "" {
+		command = lim.Prefix + " " + quote(command)
+	}
+	fmt.Fprintf(&b, "eval %s\n", quote(command))
+	text := b.String()
+	if len(text) > maxArgument {
+		file := sc.cwdFile + ".sh"
+		if err := writeFile(file, text); err != nil {
+			return sc, fmt.Errorf("write long command: %w", err)
+		}
+		sc.temp = append(sc.temp, file)
+		text = ". " + quote(file)
+	}
+	sc.args = []string{"-c", text}
+	return sc, nil
+}
+
+func writeFile(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
+// shellPath is the shell to run. Commands are written for bash, so bash wherever there is one.
+func shellPath(want string) string {
+	candidates := []string{want, "/bin/bash", "/usr/bin/bash"}
+	for _, c := range candidates {
+		if _, err := proc.Find(c, ""); filepath.IsAbs(c) && err == nil {
+			return c
+		}
+	}
+	if p, err := proc.Find("bash", os.Getenv("PATH")); err == nil {
+		return p
+	}
+	return "/bin/sh"
+}
+
+// safeName makes a file name of an id that came from a model service.
+func safeName(id string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, id[:min(len(id), 80)])
+}
+
+// newDir reads where the shell ended up; empty: where it began, or nowhere one can stand.
+func (sc script) newDir() string {
+	data, err := os.ReadFile(sc.cwdFile)
+	if err != nil {
+		return ""
+	}
+	dir := strings.TrimSuffix(string(data), "\n")
+	if !filepath.IsAbs(dir) || !isDir(dir) {
+		return ""
+	}
+	return filepath.Clean(dir)
+}
+
+// clean removes what the call left in the temporary folder.
+func (sc script) clean() {
+	for _, f := range append(sc.temp, sc.cwdFile) {
+		_ = os.Remove(f) // mostly never made
+	}
+}
