@@ -238,7 +238,7 @@ func (p *Prompt) toolItem(tools []tool.Tool) (Item, int) {
 func (p *Prompt) conversation(history []msg.Message) []Item {
 	var said, results, summary int
 	for _, m := range history {
-		n := Size(m.Content)
+		n := msg.Size(m.Content)
 		switch m.Origin {
 		case msg.FromTool:
 			results += n
@@ -271,31 +271,4 @@ func (p *Prompt) prefix(tools []tool.Tool) string {
 		fmt.Fprintf(h, "%s\x00", b.(msg.Text).Text)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
-// mediaBytes stands for a picture or document: their bytes say nothing of their tokens.
-const mediaBytes = 6000
-
-// Size is about how many bytes of text the blocks are for a model.
-func Size(content []msg.Block) int {
-	n := 0
-	for _, b := range content {
-		switch b := b.(type) {
-		case msg.Text:
-			n += len(b.Text)
-		case msg.Thinking:
-			n += len(b.Thinking) + len(b.Data)
-		case msg.RedactedThinking:
-			n += len(b.Data)
-		case msg.ToolCall:
-			n += len(b.Name) + len(b.Input) + len(b.ID)
-		case msg.ToolResult:
-			n += len(b.CallID) + Size(b.Content)
-		case msg.Unknown:
-			n += len(b.Raw)
-		default:
-			n += mediaBytes
-		}
-	}
-	return n
 }

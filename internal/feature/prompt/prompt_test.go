@@ -201,7 +201,7 @@ func TestSizesAreMeasured(t *testing.T) {
 	if diff := cmp.Diff([]string{"system", "environment", "instructions", "tools", "messages", "results", "summary"}, sources); diff != "" {
 		t.Error(diff)
 	}
-	want := Item{Source: "messages", Label: "conversation", Bytes: 8 + mediaBytes + 4, Tokens: (8 + mediaBytes + 4 + 3) / 4}
+	want := Item{Source: "messages", Label: "conversation", Bytes: 8 + msg.MediaSize + 4, Tokens: (8 + msg.MediaSize + 4 + 3) / 4}
 	if diff := cmp.Diff(want, got.Items[4]); diff != "" {
 		t.Error(diff)
 	}

@@ -1,0 +1,29 @@
+package msg
+
+// MediaSize stands for a picture or document in [Size]: their bytes say nothing of their tokens.
+const MediaSize = 6000
+
+// Size is about how many bytes of text the blocks are to a model, the measure of estimates. It
+// looks at lengths alone and is cheap.
+func Size(content []Block) int {
+	n := 0
+	for _, b := range content {
+		switch b := b.(type) {
+		case Text:
+			n += len(b.Text)
+		case Thinking:
+			n += len(b.Thinking) + len(b.Data)
+		case RedactedThinking:
+			n += len(b.Data)
+		case ToolCall:
+			n += len(b.ID) + len(b.Name) + len(b.Input) + len(b.Malformed)
+		case ToolResult:
+			n += len(b.CallID) + Size(b.Content)
+		case Unknown:
+			n += len(b.Raw)
+		default:
+			n += MediaSize
+		}
+	}
+	return n
+}
