@@ -220,18 +220,10 @@ func openCallsWithoutThinking(turns []wire.Turn) bool {
 		}
 		for _, s := range turns[i].Content {
 			if _, call := s.Block.(msg.ToolCall); call {
-				return !thinkingBlock(turns[i].Content[0].Block)
+				return !wire.IsThinking(turns[i].Content[0].Block)
 			}
 		}
 		return false
-	}
-	return false
-}
-
-func thinkingBlock(b msg.Block) bool {
-	switch b.(type) {
-	case msg.Thinking, msg.RedactedThinking:
-		return true
 	}
 	return false
 }

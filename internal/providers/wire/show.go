@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -118,18 +119,19 @@ type Said struct {
 
 // Turns joins neighbouring messages of the same role, since what a service cannot be shown may
 // leave a message empty and its neighbours side by side. keep decides what is shown and as what;
-// nil blocks are left out, as is empty text.
+// nil blocks are left out, as is empty text. The first and the last turn are always the user's,
+// and no answer ends with thinking: it belongs to something that is not shown.
 func Turns(messages []msg.Message, keep func(Said) msg.Block) []Turn {
 	var out []Turn
 	for _, m := range messages {
 		model := ModelOf(m)
 		for _, b := range m.Content {
-			shown := keep(Said{b, model})
+			shown := showable(m.Role, keep(Said{b, model}))
 			if shown == nil {
 				continue
 			}
-			if t, ok := shown.(msg.Text); ok && t.Text == "" {
-				continue
+			if n := len(out); n == 0 || out[n-1].Role != m.Role {
+				out = endTurn(out)
 			}
 			if n := len(out); n == 0 || out[n-1].Role != m.Role {
 				out = append(out, Turn{Role: m.Role, Model: model})
@@ -138,7 +140,60 @@ func Turns(messages []msg.Message, keep func(Said) msg.Block) []Turn {
 			last.Content = append(last.Content, Said{shown, model})
 		}
 	}
+	out = endTurn(out)
+	if len(out) > 0 && out[0].Role != msg.User {
+		out = append([]Turn{userTurn("(The beginning of this conversation is not shown.)")}, out...)
+	}
+	if len(out) == 0 || out[len(out)-1].Role != msg.User {
+		out = append(out, userTurn("Continue."))
+	}
 	return out
+}
+
+func userTurn(text string) Turn {
+	return Turn{Role: msg.User, Content: []Said{{Block: msg.Text{Text: text}}}}
+}
+
+// showable is what of a block can stand in a turn of this role; nil: nothing.
+func showable(role msg.Role, b msg.Block) msg.Block {
+	switch b := b.(type) {
+	case msg.Text:
+		if b.Text == "" {
+			return nil
+		}
+	case msg.Image, msg.Document: // no service takes them as something the model said
+		if role == msg.Assistant {
+			return Note(b)
+		}
+	}
+	return b
+}
+
+// endTurn takes thinking off the end of the last turn, and the turn with it if nothing else is in
+// it.
+func endTurn(turns []Turn) []Turn {
+	n := len(turns)
+	if n == 0 || turns[n-1].Role != msg.Assistant {
+		return turns
+	}
+	content := turns[n-1].Content
+	for len(content) > 0 && IsThinking(content[len(content)-1].Block) {
+		content = content[:len(content)-1]
+	}
+	if len(content) == 0 {
+		return turns[:n-1]
+	}
+	turns[n-1].Content = content
+	return turns
+}
+
+// IsThinking reports thinking, readable or not.
+func IsThinking(b msg.Block) bool {
+	switch b.(type) {
+	case msg.Thinking, msg.RedactedThinking:
+		return true
+	}
+	return false
 }
 
 // Foreign reports whether a kind of block is one that OpenAI's or Google's API sends: blocks read
@@ -155,3 +210,16 @@ func Foreign(kind string) bool {
 
 // GeminiPart is the kind of a block that holds a part of Google's API which has no other place.
 const GeminiPart = "gemini_part"
+
+// SearchResultKind is the kind of the block that holds what a provider's own search found.
+const SearchResultKind = "web_search_tool_result"
+
+// SearchResult is what a provider's search found in the public shape of the Messages API: content
+// is a list of objects with type "web_search_result", url and title.
+func SearchResult(id string, content any) (json.RawMessage, error) {
+	return Marshal(struct {
+		Type    string `json:"type"`
+		ID      string `json:"tool_use_id"`
+		Content any    `json:"content"`
+	}{SearchResultKind, id, content})
+}
