@@ -1,0 +1,308 @@
+// Package catalog knows the models of public services: windows, limits, prices, abilities, and the
+// short names people use for them.
+//
+// The list is generated at development time (generate/) and embedded; nothing is fetched, and it
+// is unpacked at its first use. A user's settings may correct it and add to it. Begin with [New].
+package catalog
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed" // the list
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/providers/wire"
+)
+
+//go:embed catalog.json.gz
+var packed []byte
+
+// Provider is one service.
+type Provider struct {
+	ID      string
+	Name    string
+	API     string   // anthropic, openai-responses, openai-chat, gemini, bedrock, vertex
+	URL     string   // base URL; empty: the client's default
+	Keys    []string // environment variables that hold a key, in order
+	Default string   // id of the model to begin with
+	Fast    string   // id of a fast, cheap model
+	Models  []provider.Info
+}
+
+// list is the embedded file.
+type list struct {
+	Version   int
+	Source    string
+	Providers []struct {
+		ID, Name, API, URL string
+		Keys               []string
+		Default, Fast      string
+		Models             []struct {
+			ID, Name string
+			Window   int
+			Output   int
+			Price    [5]float64
+			Can      string
+			Efforts  []string
+		}
+	}
+}
+
+// builtin is the list as it was generated. It is shared: who changes something copies first.
+var builtin = sync.OnceValues(func() ([]Provider, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the model catalog: %w", err)
+	}
+	raw, err := io.ReadAll(z)
+	if err != nil {
+		return nil, fmt.Errorf("unpack the model catalog: %w", err)
+	}
+	var l list
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return nil, fmt.Errorf("read the model catalog: %w", err)
+	}
+	out := make([]Provider, 0, len(l.Providers))
+	for _, p := range l.Providers {
+		q := Provider{ID: p.ID, Name: p.Name, API: p.API, URL: p.URL, Keys: p.Keys, Default: p.Default, Fast: p.Fast}
+		for _, m := range p.Models {
+			has := func(ability string) bool { return strings.Contains(m.Can, ability) }
+			q.Models = append(q.Models, provider.Info{
+				Provider: p.ID, ID: m.ID, Name: m.Name, ContextWindow: m.Window, MaxOutput: m.Output,
+				Price:  provider.Price{Input: m.Price[0], Output: m.Price[1], CacheRead: m.Price[2], CacheWrite: m.Price[3], CacheWrite1h: m.Price[4]},
+				Images: has("i"), Documents: has("d"), Thinking: has("t"), WebSearch: has("w"), Efforts: m.Efforts,
+			})
+		}
+		out = append(out, q)
+	}
+	return out, nil
+})
+
+// Catalog is the list with a user's corrections. It is immutable and safe for concurrent use.
+type Catalog struct {
+	providers []Provider
+}
+
+// New returns the catalog with corrections: by "provider/id" an object with any of the fields of
+// [provider.Info] ("context_window", "max_output", "price", "images" and so on). A model that is not
+// in the list is added. A correction that cannot be read is told in the error, and the others are
+// made all the same.
+func New(corrections map[string]json.RawMessage) (*Catalog, error) {
+	list, err := builtin()
+	if err != nil {
+		return nil, err
+	}
+	c := &Catalog{providers: slices.Clone(list)}
+	refs := make([]string, 0, len(corrections))
+	for ref := range corrections {
+		refs = append(refs, ref)
+	}
+	slices.Sort(refs)
+	var bad []string
+	for _, ref := range refs {
+		if err := c.correct(ref, corrections[ref]); err != nil {
+			bad = append(bad, err.Error())
+		}
+	}
+	if len(bad) > 0 {
+		return c, fmt.Errorf("model settings: %s", strings.Join(bad, "; "))
+	}
+	return c, nil
+}
+
+func (c *Catalog) correct(ref string, raw json.RawMessage) error {
+	name, id, ok := strings.Cut(ref, "/")
+	if !ok || name == "" || id == "" {
+		return fmt.Errorf("%q: expected provider/model", ref)
+	}
+	p := slices.IndexFunc(c.providers, func(p Provider) bool { return p.ID == name })
+	if p < 0 {
+		c.providers = append(c.providers, Provider{ID: name, Name: name, API: "openai-chat"})
+		p = len(c.providers) - 1
+	}
+	models := slices.Clone(c.providers[p].Models)
+	at := slices.IndexFunc(models, func(m provider.Info) bool { return m.ID == id })
+	if at < 0 {
+		models = append(models, provider.Info{})
+		at = len(models) - 1
+	}
+	info := models[at]
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&info); err != nil {
+		return fmt.Errorf("%q: %s", ref, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	info.Provider, info.ID = name, id
+	models[at] = info
+	c.providers[p].Models = models
+	return nil
+}
+
+// Providers returns all services, by id.
+func (c *Catalog) Providers() []Provider { return slices.Clone(c.providers) }
+
+// Provider finds a service.
+func (c *Catalog) Provider(id string) (Provider, bool) {
+	for _, p := range c.providers {
+		if p.ID == id {
+			return p, true
+		}
+	}
+	return Provider{}, false
+}
+
+// Model finds a model of a service, also under a name with a date, a version or a region added or
+// left out; its ID is then the one that was asked for. An unknown model has only its names set.
+func (c *Catalog) Model(service, id string) (info provider.Info, known bool) {
+	p, _ := c.Provider(service)
+	for _, m := range p.Models {
+		if m.ID == id {
+			return m, true
+		}
+	}
+	for _, m := range p.Models {
+		if wire.SameModel(m.ID, id) {
+			m.ID = id
+			return m, true
+		}
+	}
+	return provider.Info{Provider: service, ID: id}, false
+}
+
+// Find returns the models of that id in all services.
+func (c *Catalog) Find(id string) (out []provider.Info) {
+	for _, p := range c.providers {
+		if m, known := c.Model(p.ID, id); known {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Aliases are the short names, for help texts.
+func Aliases() []string { return []string{"sonnet", "opus", "haiku", "best", "fast"} }
+
+// Alias resolves a short name to a model of a service. best is the strongest model without a
+// special contract, fast the quick and cheap one.
+func (c *Catalog) Alias(service, alias string) (id string, ok bool) {
+	p, found := c.Provider(service)
+	if !found {
+		return "", false
+	}
+	switch alias {
+	case "fast":
+		return p.Fast, p.Fast != ""
+	case "best":
+		if id, ok := newest(p, "opus"); ok {
+			return id, true
+		}
+		return p.Default, p.Default != ""
+	case "sonnet", "opus", "haiku":
+		return newest(p, alias)
+	}
+	return "", false
+}
+
+// newest finds the newest model of one of Anthropic's lines.
+func newest(p Provider, line string) (id string, ok bool) {
+	best := [2]int{}
+	for _, m := range p.Models {
+		bare := m.ID
+		if at := strings.LastIndexByte(bare, '/'); at >= 0 {
+			bare = bare[at+1:]
+		}
+		version, is := versionOf(bare, line)
+		if is && (!ok || slices.Compare(version[:], best[:]) > 0) {
+			id, best, ok = m.ID, version, true
+		}
+	}
+	return id, ok
+}
+
+// versionOf reads 4 and 5 out of us.anthropic.claude-opus-4-5-20251101-v1:0 and claude-opus-4.5.
+func versionOf(id, line string) (version [2]int, ok bool) {
+	_, rest, ok := strings.Cut(id, "claude-"+line+"-")
+	if !ok {
+		return version, false
+	}
+	n := 0
+	for _, part := range strings.FieldsFunc(rest, func(r rune) bool { return r == '-' || r == '.' || r == '@' || r == ':' }) {
+		v := 0
+		if _, err := fmt.Sscanf(part, "%d", &v); err != nil || v > 99 || n == len(version) || fmt.Sprint(v) != part {
+			if n == 0 || len(part) < 8 && part[0] != 'v' {
+				return version, false // claude-opus-latest, …-thinking: another thing
+			}
+			break
+		}
+		version[n] = v
+		n++
+	}
+	return version, n > 0
+}
+
+// Nearest returns up to n full names that look most like ref, the nearest first.
+func (c *Catalog) Nearest(ref string, n int) []string {
+	type near struct {
+		name     string
+		distance int
+	}
+	ref = strings.ToLower(ref)
+	var all []near
+	consider := func(name, compared string) {
+		d := distance(ref, strings.ToLower(compared))
+		if d <= max(len(ref)/3, 2) {
+			all = append(all, near{name, d})
+		}
+	}
+	for _, a := range Aliases() {
+		consider(a, a)
+	}
+	service, _, named := strings.Cut(ref, "/")
+	for _, p := range c.providers {
+		for _, m := range p.Models {
+			if named && strings.HasPrefix(ref, p.ID+"/") || !named && mainProvider(p.ID) || named && distance(service, p.ID) == 1 {
+				consider(m.Ref(), m.Ref())
+			}
+			if !named && mainProvider(p.ID) {
+				consider(m.Ref(), m.ID)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b near) int { return a.distance - b.distance })
+	var out []string
+	for _, a := range all {
+		if len(out) < n && !slices.Contains(out, a.name) {
+			out = append(out, a.name)
+		}
+	}
+	return out
+}
+
+// mainProvider reports the services that make the models they serve; bare names mean theirs.
+func mainProvider(id string) bool { return id == "anthropic" || id == "openai" || id == "gemini" }
+
+// distance is the number of single changes that turn a into b (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost = 1 + min(diagonal, row[j], row[j-1])
+			}
+			diagonal, row[j] = row[j], cost
+		}
+	}
+	return row[len(b)]
+}
