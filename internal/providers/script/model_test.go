@@ -145,7 +145,7 @@ func TestFaultsAreSortedIntoKinds(t *testing.T) {
 		{"{status: 500}", provider.KindServer},
 		{"{status: 413}", provider.KindTooLong},
 		{"{status: 400, message: 'prompt is too long: 210000 tokens > 200000 maximum'}", provider.KindTooLong},
-		{"{status: 400, message: 'input length and `max_tokens` exceed context limit'}", provider.KindMaxTokens},
+		{"{status: 400, message: 'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000'}", provider.KindMaxTokens},
 		{"{status: 400, message: 'image exceeds 5 MB maximum'}", provider.KindMedia},
 		{"{status: 400, message: 'Invalid `signature` in `thinking` block'}", provider.KindSignature},
 		{"{status: 400, type: invalid_request_error, message: 'tools: wrong'}", provider.KindInvalid},

@@ -149,7 +149,7 @@ func (r *rawReader) event(data string) bool {
 		return r.yield(provider.Ping{}, nil)
 	case "error":
 		if r.close(true) {
-			r.yield(nil, Fault{Status: 529, Type: e.Error.Type, Message: e.Error.Message}.Err())
+			r.yield(nil, Fault{Type: e.Error.Type, Message: e.Error.Message}.Err())
 		}
 		return false
 	default: // a kind that came later; clients pass over it
