@@ -45,6 +45,9 @@ const (
 	maxReadBytes = 25 << 20
 )
 
+// MaxKeptContent is the size up to which the content of one file is kept in its record.
+const MaxKeptContent = 4 << 20
+
 // ReadRecord is what an agent knows of one file.
 type ReadRecord struct {
 	Path    string            // absolute, links resolved
@@ -55,7 +58,19 @@ type ReadRecord struct {
 	Offset  int    // first line shown, 1-based; 0: from the start
 	Limit   int    // number of lines shown; 0: to the end
 	Partial bool   // shown in part because it was too large: does not count as read before an edit
+	Written bool   // put by a change of the agent's own: known, but not shown as a whole
 }
+
+// Standing is what an agent knows of a file as it is now.
+type Standing uint8
+
+// The standings.
+const (
+	Unread     Standing = iota
+	PartlyRead          // shown in part because it was too large
+	Stale               // was read, and has changed since
+	Fresh               // was read or written, and is still so
+)
 
 // Reads remembers which files an agent has read, the newest 1,000 and 25 MiB of them. The zero
 // Reads is empty and ready. It is safe for concurrent use.
@@ -93,6 +108,31 @@ func (r *Reads) Get(path string) (ReadRecord, bool) {
 	}
 	r.order.MoveToFront(e)
 	return e.Value.(ReadRecord), true
+}
+
+// Standing tells what is known of the file at path, whose bytes have the hash now. It returns the
+// record it judges by.
+func (r *Reads) Standing(path string, hash [sha256.Size]byte) (Standing, ReadRecord) {
+	rec, ok := r.Get(path)
+	switch {
+	case !ok:
+		return Unread, rec
+	case rec.Hash != hash && rec.Hash != [sha256.Size]byte{}:
+		return Stale, rec
+	case rec.Partial:
+		return PartlyRead, rec
+	default:
+		return Fresh, rec
+	}
+}
+
+// Wrote remembers a file the agent itself has just written; it must not change content afterwards.
+func (r *Reads) Wrote(path string, content []byte, modTime time.Time) {
+	rec := ReadRecord{Path: path, Hash: sha256.Sum256(content), ModTime: modTime, Size: int64(len(content)), Written: true}
+	if len(content) <= MaxKeptContent {
+		rec.Content = content
+	}
+	r.Put(rec)
 }
 
 // Forget drops what is known of the file at path.
