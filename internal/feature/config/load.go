@@ -218,6 +218,11 @@ func (r *reader) flag() *part {
 func (r *reader) read(c candidate) *part {
 	data, err := readBounded(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if r.prev != nil {
+			if old := r.prev.parts[c.path]; old != nil && old.absent {
+				return old // with the values it keeps, when its removal was refused
+			}
+		}
 		return &part{source: Source{Scope: c.scope, Path: c.path, Guest: c.guest}, absent: true}
 	}
 	if err != nil {

@@ -132,6 +132,8 @@ const (
 	backupCount = 5
 	// backupPause keeps a burst of writes from pushing every older copy out.
 	backupPause = time.Minute
+	// stampFormat sorts by time and has no dot, which would make it two extensions.
+	stampFormat = "20060102T150405Z0700"
 )
 
 // backup keeps a copy of what is about to be replaced, unless there is a young one. The caller holds
@@ -139,8 +141,8 @@ const (
 func (f StateFile) backup(data []byte) error {
 	names := f.copies("backup")
 	if n := len(names); n > 0 {
-		info, err := os.Stat(names[n-1])
-		if err == nil && f.now().Sub(info.ModTime()) < backupPause {
+		made, err := time.Parse(stampFormat, filepath.Ext(names[n-1])[1:])
+		if age := f.now().Sub(made); err == nil && age >= 0 && age < backupPause {
 			return nil
 		}
 	}
@@ -204,8 +206,14 @@ func (f StateFile) keep(data []byte, kind string, once bool) (string, error) {
 			}
 		}
 	}
-	stamp := f.now().UTC().Format("20060102T150405.000000000Z")
+	stamp := f.now().UTC().Format(stampFormat)
 	name := filepath.Join(f.folder(), f.base()+"."+kind+"."+stamp)
+	for i := 1; once; i++ { // another broken content of the same second
+		if _, err := os.Lstat(name); err != nil {
+			break
+		}
+		name = filepath.Join(f.folder(), fmt.Sprintf("%s.%s.%s-%d", f.base(), kind, stamp, i))
+	}
 	if err := atomicfile.Write(name, data, 0o600); err != nil {
 		return name, fmt.Errorf("keep a copy: %w", err)
 	}
