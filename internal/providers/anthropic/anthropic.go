@@ -38,7 +38,7 @@ type Config struct {
 	APIKey    string // sent as x-api-key
 	AuthToken string // sent as a bearer token, beside APIKey if both are given
 	// Key is asked before each request for a key that changes (a helper program); it wins over
-	// APIKey. Nil: APIKey.
+	// APIKey, and is also sent as a bearer token, since the helper may serve a gateway. Nil: APIKey.
 	Key func(ctx context.Context) (string, error)
 
 	Header    http.Header     // added to every request, over ours
@@ -178,13 +178,17 @@ func (m *Model) direct(ctx context.Context, c *wire.Call, p purpose, betas []str
 			return &provider.Error{Kind: provider.KindAuth, Provider: Name, Message: "ask for the key: " + err.Error(), Cause: err}
 		}
 	}
+	token := m.cfg.AuthToken
+	if token == "" && m.cfg.Key != nil {
+		token = key
+	}
 	if key != "" {
 		c.Header.Set("X-Api-Key", key)
 	}
-	if m.cfg.AuthToken != "" {
-		c.Header.Set("Authorization", "Bearer "+m.cfg.AuthToken)
+	if token != "" {
+		c.Header.Set("Authorization", "Bearer "+token)
 	}
-	c.Secrets = []string{key, m.cfg.AuthToken}
+	c.Secrets = []string{key, token}
 	return nil
 }
 

@@ -89,7 +89,7 @@ func (r *reader) take(e provider.Event, err error) error {
 		}
 		r.started, r.Start = true, e
 		if e.ID == "" {
-			return errors.New("Start has no ID")
+			return errors.New("the Start has no ID")
 		}
 	case provider.BlockStart:
 		return r.begin(e)
@@ -102,10 +102,10 @@ func (r *reader) take(e provider.Event, err error) error {
 	case provider.Done:
 		r.finished, r.Answer.Done = true, &e
 		if r.open {
-			return fmt.Errorf("Done while block %d is open", r.index)
+			return fmt.Errorf("a Done while block %d is open", r.index)
 		}
 		if e.Stop == "" {
-			return errors.New("Done has no stop reason")
+			return errors.New("the Done has no stop reason")
 		}
 	default:
 		return fmt.Errorf("unknown event %T", e)

@@ -97,9 +97,7 @@ func (r *geminiRead) body() {
 	}
 	if n.has("systemInstruction") {
 		s := r.object(n.raw("systemInstruction"), "system_instruction", "role", "parts")
-		for _, b := range r.parts(s, "user") {
-			r.a.req.System = append(r.a.req.System, b)
-		}
+		r.a.req.System = append(r.a.req.System, r.parts(s, "user")...)
 	}
 	names := r.tools(n)
 	r.toolConfig(n, names)
