@@ -1,0 +1,524 @@
+package shellsyntax
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// call walks one simple command: its words, redirections and substitutions, what its wrappers run,
+// and where it leaves the shell.
+func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok, fail *dirs) {
+	p := Part{Parent: h.parent, Context: h.context, Background: h.background}
+	var subs []substitution
+	nameEnd := 0 // substitutions before this index stand in the command word
+	from := len(w.words)
+	for i, word := range c.Args {
+		w.words = w.r.readAll(w.words, word, &subs)
+		if i == 0 {
+			nameEnd = len(subs)
+		}
+	}
+	p.Words = w.words[from:len(w.words):len(w.words)]
+	inWords := len(subs)
+	for _, a := range c.Assigns {
+		p.Assigns = append(p.Assigns, w.assign(a, &subs))
+	}
+	p.noteEvals()
+	p.Source = w.callSource(c)
+	if len(p.Words) == 0 {
+		p.Kind = Assignment
+		p.ReadOnly = len(p.Assigns) == 0 // braces may expand to nothing
+		if len(p.Assigns) > 0 {
+			p.WhyNot = "sets a variable"
+		}
+	} else {
+		p.setCanon()
+		w.forms(&p)
+	}
+	i := w.add(p, st)
+	mine := w.pending // programs in the words; those of substitutions must not mix with them
+	w.pending = nil
+	w.redirs(i, s.Redirs, st)
+	w.pending = mine
+	if len(p.Words) > 0 {
+		ok, fail = w.settle(i, st)
+	} else {
+		ok, fail = st, st
+	}
+	for k, sub := range subs {
+		ctx := Bare
+		switch {
+		case k < nameEnd:
+			ctx = CommandWord
+		case k >= inWords:
+			ctx = Value
+		case sub.quoted:
+			ctx = Quoted
+		}
+		w.stmts(sub.stmts, st, held{parent: i, context: ctx, background: h.background})
+	}
+	return ok, fail
+}
+
+// noteEvals reports words that run text stored in a variable: whatever it is, it cannot be checked.
+func (p *Part) noteEvals() {
+	for i := range p.Words {
+		if p.Words[i].flags&flagEvals != 0 {
+			p.Unknown = append(p.Unknown, "the word "+p.Words[i].Text+" evaluates text stored in a variable")
+		}
+	}
+	for i := range p.Assigns {
+		if p.Assigns[i].evals {
+			p.Unknown = append(p.Unknown, "the value of "+p.Assigns[i].Name+" evaluates text stored in a variable")
+		}
+	}
+}
+
+func (w *walker) callSource(c *syntax.CallExpr) string {
+	if len(c.Args) == 0 && len(c.Assigns) == 0 {
+		return ""
+	}
+	return w.r.source(c)
+}
+
+// forms looks behind the wrappers of a command, as deep as they go.
+func (w *walker) forms(p *Part) {
+	first := Form{Stripped: true}
+	if p.Words[0].Static() {
+		first.Name = p.Words[0].Text
+	}
+	p.Forms = append(make([]Form, 0, 1), first)
+	at := 0
+	for {
+		got, ok := peel(p.Words, at)
+		if !ok {
+			return
+		}
+		last := p.Forms[len(p.Forms)-1]
+		p.Elsewhere = p.Elsewhere || got.moved
+		switch {
+		case got.text > 0:
+			w.pendWordText(p, got)
+			p.Exec = append(p.Exec, got.name+" runs the text it is given")
+			return
+		case got.unknown:
+			p.Unknown = append(p.Unknown, "what "+got.name+" runs is only known at run time")
+			p.Exec = append(p.Exec, got.name+" runs what is only known at run time")
+			return
+		case got.at == 0:
+			return
+		}
+		if got.alt > 0 {
+			p.Alts = append(p.Alts, Form{At: got.alt, Wrapper: got.name, Runner: got.runner, Name: staticName(&p.Words[got.alt])})
+		}
+		w.addForm(p, got.at, got, last.Stripped)
+		if got.joined && w.joinedText(p, got) {
+			return
+		}
+		at = got.at
+	}
+}
+
+func (w *walker) addForm(p *Part, at int, got peeled, stripped bool) {
+	p.Forms = append(p.Forms, Form{At: at, Wrapper: got.name, Runner: got.runner, Stripped: stripped && got.stripped, Name: staticName(&p.Words[at])})
+}
+
+func staticName(w *Word) string {
+	if w.Static() {
+		return w.Text
+	}
+	return ""
+}
+
+// joinedText handles wrappers that join their words for a shell; it reports whether a text was
+// noted because a word holds more than a word.
+func (w *walker) joinedText(p *Part, got peeled) bool {
+	texts := make([]string, 0, len(p.Words)-got.at)
+	static, plain := true, true
+	for i := got.at; i < len(p.Words); i++ {
+		word := &p.Words[i]
+		if got.name == "parallel" && strings.HasPrefix(word.Value, ":::") {
+			break
+		}
+		static = static && word.Static()
+		plain = plain && isPlain(word.Value)
+		texts = append(texts, word.Value)
+	}
+	if plain {
+		return false
+	}
+	w.pending = append(w.pending, pendingInner{text: strings.Join(texts, " "), isText: true, static: static, context: Inner})
+	return true
+}
+
+func (w *walker) pendWordText(p *Part, got peeled) {
+	word := &p.Words[got.text]
+	text := word.Value
+	if got.textFrom <= len(text) {
+		text = text[got.textFrom:]
+	}
+	if got.name == "env" { // env -S text: further words follow the text
+		for i := got.text + 1; i < len(p.Words); i++ {
+			text += " " + Canonical(p.Words[i].Value) // valid shell spelling, but for line ends
+		}
+	}
+	w.pending = append(w.pending, pendingInner{text: text, isText: true, static: word.Static(), context: Inner})
+}
+
+// pendText notes the text of a program found while a command is described.
+func (w *walker) pendText(d *describer, text string, static bool) {
+	w.pending = append(w.pending, pendingInner{text: text, isText: true, static: static, st: d.st, context: Inner})
+}
+
+// settle describes part i and walks the programs found in its arguments. It returns where the
+// shell stands after the part.
+func (w *walker) settle(i int, st *dirs) (ok, fail *dirs) {
+	p := &w.acc.Parts[i]
+	if p.Forms[0].Name == "" {
+		p.Unknown = append(p.Unknown, "which program runs is only known at run time")
+	}
+	last := p.Forms[len(p.Forms)-1]
+	if len(p.Forms) > 1 && last.Name == "" {
+		p.Unknown = append(p.Unknown, "what "+last.Wrapper+" runs is only known at run time")
+	}
+	w.describe(p, st)
+	ok, fail = w.builtins(i, st)
+	return w.inners(i, st, ok, fail)
+}
+
+// inners walks the pending programs of part i.
+func (w *walker) inners(i int, st, ok, fail *dirs) (*dirs, *dirs) {
+	todo := w.pending
+	w.pending = nil
+	for _, in := range todo {
+		from := st
+		if in.st != nil {
+			from = in.st
+		}
+		h := held{parent: i, context: Inner, background: w.acc.Parts[i].Background}
+		if !in.isText {
+			w.innerCommand(in.words, from, h)
+			continue
+		}
+		if !in.static {
+			w.acc.Parts[i].Unknown = append(w.acc.Parts[i].Unknown, "it runs a text that is only known at run time")
+			if strings.TrimSpace(in.text) == "" {
+				continue
+			}
+		}
+		o, f := w.innerText(in.text, from, h, in.static)
+		if w.acc.Parts[i].Name() == "eval" {
+			ok, fail = w.union(o, f), w.union(o, f)
+		}
+	}
+	return ok, fail
+}
+
+// innerCommand adds a part for a program given as words.
+func (w *walker) innerCommand(words []Word, st *dirs, h held) {
+	if w.depth >= maxDepth {
+		w.acc.Problems = append(w.acc.Problems, Problem{Kind: InnerParse, Text: "programs within programs are nested too deeply to be read"})
+		return
+	}
+	texts := make([]string, len(words))
+	for k := range words {
+		texts[k] = words[k].Text
+	}
+	p := Part{Words: words, Parent: h.parent, Context: h.context, Background: h.background, Source: strings.Join(texts, " ")}
+	p.setCanon()
+	w.forms(&p)
+	i := w.add(p, st)
+	w.depth++
+	w.settle(i, st)
+	w.depth--
+}
+
+// innerText reads the literal text of a program. What cannot be read is a problem of the whole: a
+// deny rule could not be checked against it.
+func (w *walker) innerText(text string, st *dirs, h held, static bool) (ok, fail *dirs) {
+	*w.budget -= len(text)
+	if w.depth >= maxDepth || *w.budget < 0 {
+		w.acc.Problems = append(w.acc.Problems, Problem{Kind: InnerParse, Text: "programs within programs are nested too deeply to be read"})
+		return st, st
+	}
+	file, text, problem := readText(text)
+	if problem != "" {
+		if static {
+			w.acc.Problems = append(w.acc.Problems, Problem{Kind: InnerParse, Text: "a program inside the command cannot be read: " + problem})
+		}
+		return w.anywhere(st), w.anywhere(st)
+	}
+	inner := &walker{acc: w.acc, opt: w.opt, start: st, depth: w.depth + 1, budget: w.budget, functions: w.functions}
+	inner.enter(text)
+	inner.track = inner.track || w.track
+	ok, fail = inner.stmts(file.Stmts, st, h)
+	w.functions = inner.functions
+	return ok, fail
+}
+
+// builtins handles what the shell's own commands do to the shell.
+func (w *walker) builtins(i int, st *dirs) (ok, fail *dirs) {
+	p := &w.acc.Parts[i]
+	last := p.Forms[len(p.Forms)-1]
+	if !inShell(p) {
+		w.shells(p, last)
+		return st, st
+	}
+	args := p.Words[last.At+1:]
+	switch last.Name {
+	case "cd", "chdir":
+		return w.cd(p, args, st)
+	case "pushd", "popd":
+		p.WhyNot, p.ReadOnly = last.Name+" changes the stack of directories", false
+		p.Uses = append(p.Uses, PathUse{Text: last.Name, Intent: Enter, Unknown: true, Unbased: true, Recognise: true})
+		if last.Name == "pushd" {
+			w.cd(p, args, st)
+		}
+		return w.anywhere(st), w.anywhere(st)
+	case ".", "source":
+		p.Exec = append(p.Exec, last.Name+" runs a file in this shell")
+		return w.anywhere(st), w.anywhere(st)
+	case "eval":
+		if len(args) > 0 {
+			w.joinArgs(p, args)
+		}
+		p.Exec = append(p.Exec, "eval runs text")
+	case "trap":
+		if len(args) > 0 && args[0].Value == "--" {
+			args = args[1:]
+		}
+		if len(args) > 1 {
+			w.pending = append(w.pending, pendingInner{text: args[0].Value, isText: true, static: args[0].Static(), context: Inner})
+		}
+		p.Exec = append(p.Exec, "trap runs text later")
+	case "alias":
+		w.alias(p, args)
+	case "hash", "enable":
+		for _, a := range args {
+			if !strings.HasPrefix(a.Value, "-") {
+				w.define(a.Value)
+			}
+		}
+		p.Exec = append(p.Exec, last.Name+" changes what a name runs")
+	case "exec", "coproc":
+		p.WhyNot, p.ReadOnly = last.Name+" changes the shell itself", false
+	case "mapfile", "readarray", "complete", "compgen", "bind":
+		p.Exec = append(p.Exec, last.Name+" may run a function or program")
+	}
+	w.shells(p, last)
+	return st, st
+}
+
+// inShell tells whether the innermost command runs in this very shell, so that builtins act.
+func inShell(p *Part) bool {
+	for _, f := range p.Forms[1:] {
+		if f.Wrapper != "command" && f.Wrapper != "builtin" && f.Wrapper != "noglob" && f.Wrapper != "time" {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *walker) joinArgs(p *Part, args []Word) {
+	texts := make([]string, len(args))
+	static := true
+	for i := range args {
+		texts[i] = args[i].Value
+		static = static && args[i].Static()
+	}
+	w.pending = append(w.pending, pendingInner{text: strings.Join(texts, " "), isText: true, static: static, context: Inner})
+}
+
+func (w *walker) alias(p *Part, args []Word) {
+	for _, a := range args {
+		name, text, ok := strings.Cut(a.Value, "=")
+		if !ok {
+			continue
+		}
+		w.define(name)
+		p.Exec = append(p.Exec, "alias changes what "+name+" runs")
+		if _, _, problem := readText(text); problem == "" {
+			w.pending = append(w.pending, pendingInner{text: text, isText: true, static: a.Static(), context: Inner})
+		} else {
+			p.Unknown = append(p.Unknown, "the alias "+name+" is no whole command")
+		}
+	}
+}
+
+// cd follows a change of directory.
+func (w *walker) cd(p *Part, args []Word, st *dirs) (ok, fail *dirs) {
+	if len(args) > 0 && (args[0].Value == "-L" || args[0].Value == "-P" || args[0].Value == "-e") {
+		args = args[1:]
+	}
+	if len(args) > 0 && args[0].Value == "--" {
+		args = args[1:]
+	}
+	unknown := func(text string) (*dirs, *dirs) {
+		p.Uses = append(p.Uses, PathUse{Text: text, Intent: Enter, Unknown: true, Unbased: true, Recognise: true})
+		p.WhyNot, p.ReadOnly = "where cd leads is only known at run time", false
+		return w.anywhere(st), st
+	}
+	if len(args) == 0 {
+		if w.r.home == "" {
+			return unknown("~")
+		}
+		word := Word{Text: "~", Value: w.r.home, Prefix: len(w.r.home), flags: flagTilde}
+		w.addUse(p, st, &word, word.Value, Enter, false)
+		return &dirs{list: []string{path.Clean(w.r.home)}}, st
+	}
+	t := &args[0]
+	if len(args) > 1 || t.Unknown() || t.Glob() || strings.HasPrefix(t.Value, "-") || t.Value == "" ||
+		(!strings.HasPrefix(t.Value, "/") && w.cdPath(p)) {
+		if !t.Unknown() && !t.Glob() && t.Value != "" {
+			w.addUse(p, st, t, t.Value, Enter, false) // a guess is still worth checking
+		}
+		return unknown(t.Text)
+	}
+	w.addUse(p, st, t, t.Value, Enter, false)
+	if strings.HasPrefix(t.Value, "/") {
+		return &dirs{list: []string{path.Clean(t.Value)}}, st
+	}
+	out := &dirs{unknown: st.unknown}
+	for _, d := range st.list {
+		out.list = append(out.list, path.Clean(d+"/"+t.Value))
+	}
+	return out, st
+}
+
+// cdPath tells whether CDPATH may change what a relative name means.
+func (w *walker) cdPath(p *Part) bool {
+	return strings.Contains(w.r.text, "CDPATH") || strings.Contains(w.acc.Text, "CDPATH")
+}
+
+// isShell tells the programs that read shell text.
+func isShell(name string) bool {
+	switch name {
+	case "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "yash", "fish", "csh", "tcsh", "busybox-sh":
+		return true
+	}
+	return false
+}
+
+// shells looks for the program of a shell: -c text, a here-document, or standard input.
+func (w *walker) shells(p *Part, last Form) {
+	name := path.Base("/" + last.Name)
+	if !isShell(name) {
+		return
+	}
+	i := last.At + 1
+	readsInput := true
+	for ; i < len(p.Words); i++ {
+		word := &p.Words[i]
+		v := word.Value
+		if !word.Static() {
+			if word.MayBeOption() {
+				p.Unknown = append(p.Unknown, name+" has a word that is only known at run time and may be its program")
+			}
+			readsInput = false
+			break
+		}
+		if v == "-" || v == "--" {
+			i++
+			readsInput = i >= len(p.Words)
+			break
+		}
+		if len(v) < 2 || (v[0] != '-' && v[0] != '+') {
+			readsInput = false
+			break
+		}
+		if strings.HasPrefix(v, "--") {
+			if v == "--rcfile" || v == "--init-file" {
+				p.Exec = append(p.Exec, name+" "+v+" runs a file first")
+				i++
+			}
+			continue
+		}
+		if strings.ContainsRune(v, 'c') {
+			w.shellText(p, name, i+1)
+			return
+		}
+		if strings.HasSuffix(v, "o") || strings.HasSuffix(v, "O") {
+			i++
+		}
+		if strings.ContainsRune(v, 's') {
+			break
+		}
+	}
+	if !readsInput {
+		return
+	}
+	p.Exec = append(p.Exec, name+" runs what it reads")
+	for k := range p.Redirs {
+		r := &p.Redirs[k]
+		if r.Op == "<<" || r.Op == "<<-" || r.Op == "<<<" {
+			w.pending = append(w.pending, pendingInner{text: r.Target.Value, isText: true, static: r.Target.Static(), context: Inner})
+			return
+		}
+	}
+}
+
+// shellText notes the text after -c: the first word that is no option.
+func (w *walker) shellText(p *Part, name string, i int) {
+	for ; i < len(p.Words); i++ {
+		v := p.Words[i].Value
+		if p.Words[i].Static() && len(v) > 1 && (v[0] == '-' || v[0] == '+') && v != "--" {
+			if strings.HasSuffix(v, "o") || strings.HasSuffix(v, "O") {
+				i++
+			}
+			continue
+		}
+		if v == "--" && p.Words[i].Static() {
+			continue
+		}
+		w.pending = append(w.pending, pendingInner{text: v, isText: true, static: p.Words[i].Static(), context: Inner})
+		return
+	}
+	p.Unknown = append(p.Unknown, name+" -c has no text")
+}
+
+// Guesses yields the paths that the words of a part could name, for programs of which the table
+// does not know what they read: each static word, and what stands after "=", "@" and "=@".
+func (p *Part) Guesses(yield func(PathUse) bool) {
+	if p.Kind != Command || len(p.Forms) == 0 || p.dirs == nil {
+		return
+	}
+	last := p.Forms[len(p.Forms)-1]
+	if s := specs()[path.Base("/"+last.Name)]; s != nil && (s.operands == "t" || s.operands == "test" || s.operands == "printf" || s.operands == "p" || s.operands == "pR") {
+		return
+	}
+	for i := last.At + 1; i < len(p.Words); i++ {
+		w := &p.Words[i]
+		if w.Unknown() || w.Glob() || w.Value == "" || len(w.Value) > 4096 {
+			continue
+		}
+		for _, v := range guessed(w.Value) {
+			for _, d := range p.dirs.list {
+				u := PathUse{Text: w.Text, Intent: Read, Guess: true, Path: path.Clean(v)}
+				if !strings.HasPrefix(v, "/") {
+					u.Path = path.Clean(d + "/" + v)
+				}
+				if !yield(u) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func guessed(v string) []string {
+	var out []string
+	if v[0] != '-' {
+		out = append(out, v)
+	}
+	for _, sep := range []string{"=", "@", ":"} {
+		if _, rest, ok := strings.Cut(v, sep); ok && rest != "" {
+			rest = strings.TrimPrefix(rest, "@")
+			if rest != "" && !strings.HasPrefix(rest, "//") {
+				out = append(out, rest)
+			}
+		}
+	}
+	return out
+}

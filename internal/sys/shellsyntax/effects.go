@@ -1,0 +1,680 @@
+package shellsyntax
+
+import (
+	"path"
+	"strings"
+)
+
+// describe fills in what the innermost program of a command does: uses, hosts, what it runs, and
+// whether it only reads.
+func (w *walker) describe(p *Part, st *dirs) {
+	form := p.Forms[len(p.Forms)-1]
+	d := describer{w: w, p: p, st: st, at: form.At, name: path.Base("/" + form.Name)}
+	d.words = p.Words
+	if form.Name == "" {
+		p.WhyNot = "which program runs is only known at run time"
+		return
+	}
+	if w.functions[form.Name] {
+		p.WhyNot = form.Name + " is a function or alias defined here"
+		p.Unknown = append(p.Unknown, p.WhyNot)
+		return
+	}
+	d.spec = specs()[d.name]
+	p.Known = d.spec != nil
+	d.fromInput = d.throughXargs()
+	if d.spec == nil {
+		p.WhyNot = d.name + " is not known to only read"
+		return
+	}
+	p.FileTool = d.spec.fileTool || d.name == "sed"
+	d.run()
+	d.finish(form)
+}
+
+// describer works on one command.
+type describer struct {
+	w         *walker
+	p         *Part
+	st        *dirs
+	spec      *spec
+	at        int // index of the program's own word
+	name      string
+	words     []Word
+	a         args
+	fromInput bool // xargs adds arguments that are only known at run time
+	notRO     string
+	recursive bool
+	narrowed  bool // find has tests that select
+}
+
+func (d *describer) throughXargs() bool {
+	for _, f := range d.p.Forms[1:] {
+		if f.Wrapper == "xargs" || f.Wrapper == "parallel" {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *describer) run() {
+	switch d.spec.operands {
+	case "git":
+		d.git()
+		return
+	case "find":
+		d.find()
+		return
+	case "test":
+		d.test()
+		return
+	case "printf":
+		d.printf()
+		return
+	case "cd":
+		return // the walk knows more
+	case "dd":
+		d.dd()
+		return
+	}
+	d.a = d.spec.take(d.words, d.at)
+	d.options()
+	if d.spec.exec && d.a.maybe {
+		d.runsProgram("a word that is only known at run time may be an option")
+	}
+	d.operands()
+	d.special()
+}
+
+// options goes through the options by their roles.
+func (d *describer) options() {
+	for _, o := range d.a.options {
+		if !o.known {
+			if !d.spec.any {
+				d.not(o.name + " is not on the list of harmless options of " + d.name)
+			}
+			continue
+		}
+		switch o.opt.role {
+		case readsPath, patternFile:
+			d.use(o, Read)
+		case configFile:
+			d.use(o, Read)
+			d.not(o.name + " reads options from a file")
+		case writesPath:
+			d.not(o.name + " writes a file")
+			d.use(o, Write)
+		case runs:
+			d.runsProgram(o.name + " runs a program")
+		case changes:
+			d.not(o.name + " does more than read")
+		case recurses:
+			d.recursive = true
+		case scriptFile:
+			d.use(o, Read)
+			d.runsProgram(o.name + " reads a script whose text is not known")
+		case movesDir:
+			d.use(o, Enter)
+		case inPlace, writesHere:
+			d.not(o.name + " writes files")
+		case dataArg:
+			if rest, ok := strings.CutPrefix(o.value, "@"); ok {
+				d.useValue(rest, o.word, Read)
+			}
+		case formArg:
+			if i := strings.IndexAny(o.value, "@<"); i >= 0 && i+1 < len(o.value) {
+				d.useValue(o.value[i+1:], o.word, Read)
+			}
+		}
+	}
+}
+
+func (d *describer) not(why string) {
+	if d.notRO == "" {
+		d.notRO = why
+	}
+}
+
+func (d *describer) runsProgram(why string) {
+	d.not(d.name + " " + why)
+	d.p.Exec = append(d.p.Exec, d.name+" "+why)
+}
+
+// use notes the value of an option as a path.
+func (d *describer) use(o arg, intent Intent) {
+	if o.word == 0 || (o.value == "" && d.words[o.word].Static()) || o.value == "-" {
+		return
+	}
+	d.useValue(o.value, o.word, intent)
+}
+
+func (d *describer) useValue(value string, word int, intent Intent) {
+	d.w.addUse(d.p, d.st, &d.words[word], value, intent, d.recursive && intent != Enter)
+}
+
+func (d *describer) operand(i int, intent Intent) {
+	if d.words[i].Static() && d.words[i].Value == "-" && intent == Read {
+		return
+	}
+	d.useValue(d.words[i].Value, i, intent)
+}
+
+func (d *describer) hasRole(r role) (arg, bool) {
+	for _, o := range d.a.options {
+		if o.known && o.opt.role == r {
+			return o, true
+		}
+	}
+	return arg{}, false
+}
+
+func (d *describer) hasOption(names ...string) bool {
+	for _, o := range d.a.options {
+		for _, n := range names {
+			if o.name == n || (strings.HasPrefix(n, "--") && len(o.name) > 3 && strings.HasPrefix(n, o.name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// operands goes through the operands by their meaning.
+func (d *describer) operands() {
+	ops := d.a.operands
+	switch d.spec.operands {
+	case "r":
+		d.each(ops, Read)
+	case "R":
+		d.recursive = true
+		d.each(ops, Read)
+	case "p", "pR":
+		d.patternOperands(ops)
+	case "w":
+		d.each(ops, Write)
+		d.addFromInput(Write)
+	case "d":
+		if d.name == "rm" && d.hasOption("-r", "-R", "--recursive") {
+			d.recursive = true
+		}
+		d.each(ops, Delete)
+		d.addFromInput(Delete)
+	case "1w":
+		d.each(d.skipMode(ops), Write)
+		d.addFromInput(Write)
+	case "1r":
+		d.each(ops, Read)
+	case "rw":
+		if len(ops) > 0 {
+			d.operand(ops[0], Read)
+		}
+		for _, i := range ops[min(1, len(ops)):] {
+			d.not(d.name + " writes its second operand")
+			d.operand(i, Write)
+		}
+	case "cp", "mv", "ln":
+		d.copyOperands(ops)
+	case "remote":
+		d.remoteOperands(ops)
+	case "url":
+		d.urlOperands(ops)
+	case "sed":
+		d.sed(ops)
+	case "awk":
+		d.awk(ops)
+	case "tar":
+		d.tar(ops)
+	case "zip":
+		if len(ops) > 0 {
+			d.operand(ops[0], Write)
+			d.each(ops[1:], Read)
+		}
+	}
+}
+
+func (d *describer) each(ops []int, intent Intent) {
+	for _, i := range ops {
+		d.operand(i, intent)
+	}
+}
+
+// addFromInput notes the paths that xargs adds.
+func (d *describer) addFromInput(intent Intent) {
+	if d.fromInput {
+		d.p.Uses = append(d.p.Uses, PathUse{Text: "(from standard input)", Intent: intent, Unknown: true, Unbased: true, Recognise: true})
+	}
+}
+
+// skipMode leaves the mode or owner of chmod and its like out, unless a reference replaces it.
+func (d *describer) skipMode(ops []int) []int {
+	if d.hasOption("--reference") || len(ops) == 0 {
+		return ops
+	}
+	return ops[1:]
+}
+
+func (d *describer) patternOperands(ops []int) {
+	if d.spec.operands == "pR" {
+		d.recursive = true
+	}
+	_, given := d.hasRole(pattern)
+	if !given {
+		_, given = d.hasRole(patternFile)
+	}
+	if !given && !d.hasOption("--files", "--type-list") && len(ops) > 0 {
+		ops = ops[1:]
+	}
+	if len(ops) == 0 && d.recursive && (!d.piped() || d.spec.operands != "pR") {
+		d.w.addUse(d.p, d.st, &Word{Text: ".", Value: ".", Prefix: 1, flags: flagStatic}, ".", Read, true)
+	}
+	d.each(ops, Read)
+}
+
+// piped tells whether the command reads another's output, so that it does not search the directory.
+func (d *describer) piped() bool { return d.w.piped }
+
+// copyOperands notes the sources and the target of cp, mv, ln and install.
+func (d *describer) copyOperands(ops []int) {
+	if d.name == "install" && d.hasOption("-d", "--directory") {
+		d.each(ops, Write)
+		return
+	}
+	source := Read
+	if d.spec.operands == "mv" {
+		source = Write // a moved file is gone from where it was
+	}
+	d.recursive = d.recursive || d.spec.operands == "mv" || d.hasOption("-r", "-R", "-a", "--recursive", "--archive")
+	target, given := d.hasRole(targetDir)
+	sources, last := ops, -1
+	if !given && len(ops) > 1 {
+		sources, last = ops[:len(ops)-1], ops[len(ops)-1]
+	}
+	for _, i := range sources {
+		if d.spec.operands != "ln" || !d.hasOption("-s", "--symbolic") {
+			d.operand(i, source)
+		}
+	}
+	d.recursive = false // the target itself is one place
+	switch {
+	case given:
+		d.useValue(target.value, target.word, Write)
+		d.into(target.value, target.word, sources)
+	case last >= 0:
+		d.operand(last, Write)
+		d.into(d.words[last].Value, last, sources)
+	case len(ops) == 1 && d.spec.operands == "ln":
+		d.into(".", ops[0], sources)
+	}
+	d.addFromInput(Write)
+}
+
+// into notes the files that appear if the target is a directory.
+func (d *describer) into(target string, word int, sources []int) {
+	for _, i := range sources {
+		s := &d.words[i]
+		if s.Unknown() || d.words[word].Unknown() {
+			continue
+		}
+		name := path.Base(path.Clean("/" + s.Value))
+		if name == "/" {
+			continue
+		}
+		joined := &Word{Text: target + "/" + name, flags: d.words[word].flags | s.flags&flagGlob}
+		joined.Value = strings.TrimSuffix(target, "/") + "/" + name
+		joined.Prefix = len(joined.Value)
+		d.w.addUse(d.p, d.st, joined, joined.Value, Write, false)
+	}
+}
+
+func (d *describer) remoteOperands(ops []int) {
+	for k, i := range ops {
+		v := d.words[i].Value
+		if head, _, ok := strings.Cut(v, ":"); ok && !strings.Contains(head, "/") {
+			d.host(head)
+			continue
+		}
+		if strings.Contains(v, "://") {
+			d.hostOfURL(v)
+			continue
+		}
+		if k == len(ops)-1 && len(ops) > 1 {
+			d.operand(i, Write)
+			d.into(v, i, ops[:k])
+			continue
+		}
+		d.recursive = true
+		d.operand(i, Read)
+	}
+	if d.name == "rsync" && d.hasOption("--delete", "--remove-source-files") {
+		d.p.Exec = append(d.p.Exec, "rsync removes files")
+	}
+}
+
+func (d *describer) urlOperands(ops []int) {
+	for _, i := range ops {
+		d.hostOfURL(d.words[i].Value)
+		if rest, ok := cutFold(d.words[i].Value, "file://"); ok {
+			if j := strings.IndexByte(rest, '/'); j >= 0 {
+				d.useValue(rest[j:], i, Read)
+			}
+		}
+	}
+	for _, o := range d.a.options {
+		if o.known && o.opt.role == writesHere {
+			d.remoteName(ops)
+			break
+		}
+	}
+	if (d.name == "wget" || d.name == "wget2") && !d.hasOption("-O", "--output-document") {
+		d.remoteName(ops)
+	}
+}
+
+// remoteName notes the file a download makes in the working directory.
+func (d *describer) remoteName(ops []int) {
+	dir := "."
+	for _, o := range d.a.options {
+		if o.name == "--output-dir" || o.name == "-P" || o.name == "--directory-prefix" {
+			dir = o.value
+		}
+	}
+	for _, i := range ops {
+		v := d.words[i].Value
+		if _, rest, ok := strings.Cut(v, "://"); ok {
+			v = rest
+		}
+		v, _, _ = strings.Cut(v, "?")
+		name := path.Base(v)
+		if !strings.Contains(v, "/") || strings.HasSuffix(v, "/") || name == "." || name == "/" {
+			name = "index.html"
+		}
+		joined := dir + "/" + name
+		word := &Word{Text: joined, Value: joined, Prefix: len(joined), flags: d.words[i].flags &^ flagGlob}
+		d.w.addUse(d.p, d.st, word, joined, Write, false)
+	}
+}
+
+func cutFold(s, prefix string) (string, bool) {
+	if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+func (d *describer) host(h string) {
+	h = strings.ToLower(h)
+	if i := strings.LastIndexByte(h, '@'); i >= 0 {
+		h = h[i+1:]
+	}
+	h = strings.TrimSuffix(h, ".")
+	if h != "" && !strings.HasPrefix(h, "-") {
+		d.p.Hosts = append(d.p.Hosts, h)
+	}
+}
+
+func (d *describer) hostOfURL(v string) {
+	if _, rest, ok := strings.Cut(v, "://"); ok {
+		v = rest
+	} else if d.name == "curl" && strings.HasPrefix(v, "-") {
+		return
+	}
+	v, _, _ = strings.Cut(v, "/")
+	v, _, _ = strings.Cut(v, "?")
+	v, _, _ = strings.Cut(v, "#")
+	d.host(v)
+}
+
+func (d *describer) tar(ops []int) {
+	creates := d.hasOption("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--catenate", "--concatenate", "--delete")
+	for i := range d.p.Uses {
+		if !creates && d.p.Uses[i].Intent == Write && !d.p.Uses[i].Redirect {
+			d.p.Uses[i].Intent = Read
+		}
+	}
+	if creates {
+		d.recursive = true
+		d.each(ops, Read)
+	}
+	for i := range d.p.Uses {
+		if d.p.Uses[i].Intent == Enter && !creates {
+			d.p.Uses[i].Intent = Write // unpacks there
+		}
+	}
+	if v, ok := d.hasRole(readsPath); ok && v.name == "-I" {
+		d.runsProgram("-I runs a program")
+	}
+}
+
+func (d *describer) dd() {
+	for i := d.at + 1; i < len(d.words); i++ {
+		key, val, ok := strings.Cut(d.words[i].Value, "=")
+		if !ok {
+			if d.words[i].Unknown() {
+				d.p.Uses = append(d.p.Uses, PathUse{Text: d.words[i].Text, Intent: Write, Unknown: true, Unbased: true, Recognise: true})
+			}
+			continue
+		}
+		switch key {
+		case "if":
+			d.useValue(val, i, Read)
+		case "of":
+			d.useValue(val, i, Write)
+		}
+	}
+	d.not("dd writes")
+}
+
+func (d *describer) test() {
+	name := d.name
+	for i := d.at + 1; i < len(d.words); i++ {
+		v := d.words[i].Value
+		switch {
+		case v == "-v" || v == "-R":
+			d.not(v + " evaluates a subscript")
+			if i+1 < len(d.words) && (!d.words[i+1].Static() || strings.Contains(d.words[i+1].Value, "[")) {
+				d.p.Unknown = append(d.p.Unknown, name+" "+v+" evaluates the subscript of its operand")
+			}
+		case len(v) == 2 && v[0] == '-' && strings.IndexByte("abcdefghkprstuwxGLNOS", v[1]) >= 0 && i+1 < len(d.words) && v != "-a" && v != "-t":
+			if !(name == "[" && d.words[i+1].Value == "]") {
+				d.operand(i+1, Read)
+			}
+		case name == "[[" && len(v) == 3 && v[0] == '-' && strings.Contains("-eq-ne-lt-le-gt-ge", v):
+			for _, j := range []int{i - 1, i + 1} {
+				if j > d.at && j < len(d.words) && !(d.words[j].Static() && isNumber(d.words[j].Value)) {
+					d.not("[[ " + v + " evaluates its operands as arithmetic")
+				}
+			}
+		}
+	}
+}
+
+func (d *describer) printf() {
+	if d.at+1 < len(d.words) && strings.HasPrefix(d.words[d.at+1].Value, "-v") {
+		d.not("printf -v sets a variable")
+		d.p.Unknown = append(d.p.Unknown, "printf -v sets a variable and evaluates its subscript")
+		return
+	}
+	if d.at+1 < len(d.words) && d.words[d.at+1].MayBeOption() && d.words[d.at+1].Value != "--" {
+		d.not("printf has an option that is not known")
+	}
+}
+
+// special adds what a few programs do beyond their options.
+func (d *describer) special() {
+	ops := d.a.operands
+	word := func(k int) string {
+		if k < len(ops) && d.words[ops[k]].Static() {
+			return d.words[ops[k]].Value
+		}
+		return ""
+	}
+	switch d.name {
+	case "go":
+		switch {
+		case word(0) == "generate":
+			d.runsProgram("generate runs the programs named in the sources")
+		case word(0) == "env" && d.hasOption("-w", "-u"):
+			d.runsProgram("env -w changes which programs go runs")
+		case word(0) == "run" && (strings.Contains(word(1), "@") || remoteModule(word(1))):
+			d.runsProgram("run fetches and runs a program")
+		}
+	case "npm", "pnpm", "yarn", "bun":
+		if word(0) == "set" || ((word(0) == "config" || word(0) == "c") && word(1) != "get" && word(1) != "list" && word(1) != "ls") {
+			d.runsProgram("config changes which programs are run")
+		}
+	case "make", "gmake":
+		d.make()
+	case "zip":
+		for i := d.at + 1; i < len(d.words); i++ {
+			if strings.Contains(d.words[i].Value, "TT") && strings.HasPrefix(d.words[i].Value, "-") && !strings.HasPrefix(d.words[i].Value, "--") {
+				d.runsProgram("-TT runs a program")
+			}
+		}
+	case "ssh", "autossh", "scp", "sftp":
+		d.sshOptions()
+	case "mysql", "mariadb", "psql", "sqlite3":
+		d.sql()
+	case "docker", "podman", "nerdctl":
+		d.docker(ops)
+	case "less", "more", "vim", "vi", "nvim", "ex", "gvim", "rvim", "view":
+		d.not(d.name + " can start a shell")
+	case "crontab", "at", "batch", "systemd-run":
+		d.runsProgram("runs something later")
+	case "tput":
+		if v := word(0); v == "init" || v == "reset" || v == "rs1" || v == "rs2" || v == "rs3" || v == "is1" || v == "iprog" || len(ops) == 0 {
+			d.not("tput " + v + " may run a program of the terminal description")
+		}
+	case "xxd":
+		d.not("xxd may write")
+	case "pip", "pip3", "cargo", "terraform", "tofu", "kubectl", "oc", "helm", "gh":
+		// their options are known, what they do is not
+	}
+	if d.spec.operands == "-schedule" {
+		d.runsProgram("runs something later")
+	}
+}
+
+// remoteModule tells whether a package path names a module that would be fetched.
+func remoteModule(p string) bool {
+	head, _, ok := strings.Cut(p, "/")
+	return ok && head != "." && head != ".." && strings.Contains(head, ".")
+}
+
+func (d *describer) make() {
+	for _, i := range d.a.operands {
+		name, _, ok := strings.Cut(d.words[i].Value, "=")
+		if !ok {
+			continue
+		}
+		switch strings.TrimRight(name, ":?+! ") {
+		case "SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "MAKE", "CC", "CXX", "LD", "AR", "AS":
+			d.runsProgram(name + "= names a program")
+		default:
+			if strings.Contains(d.words[i].Value, "$(") || strings.Contains(d.words[i].Value, "${") {
+				d.runsProgram(name + "= is expanded by make, which may run a program")
+			}
+		}
+	}
+}
+
+func (d *describer) sshOptions() {
+	for _, o := range d.a.options {
+		if o.opt.role != script {
+			continue
+		}
+		key := strings.ToLower(strings.TrimSpace(o.value))
+		if i := strings.IndexAny(key, "= \t"); i >= 0 {
+			key = key[:i]
+		}
+		switch key {
+		case "proxycommand", "localcommand", "permitlocalcommand", "knownhostscommand", "include", "match",
+			"pkcs11provider", "securitykeyprovider", "xauthlocation", "proxyjump", "identityagent", "controlpath", "controlmaster":
+			d.runsProgram("-o " + key + " runs a local program")
+		case "":
+			d.runsProgram("-o takes an option that is not known")
+		}
+	}
+}
+
+func (d *describer) sql() {
+	texts := []string{}
+	for _, o := range d.a.options {
+		if o.opt.role == script {
+			texts = append(texts, o.value)
+		}
+	}
+	if d.name == "sqlite3" {
+		for _, i := range d.a.operands[min(1, len(d.a.operands)):] {
+			texts = append(texts, d.words[i].Value)
+		}
+		if len(d.a.operands) > 0 {
+			d.operand(d.a.operands[0], Write)
+		}
+	}
+	for _, t := range texts {
+		low := strings.ToLower(t)
+		for line := range strings.SplitSeq(low, "\n") {
+			line = strings.TrimSpace(line)
+			if d.name == "sqlite3" && strings.HasPrefix(line, ".") || strings.HasPrefix(line, "system") || strings.HasPrefix(line, "source") {
+				d.runsProgram("is given a command of its own shell")
+			}
+		}
+		for _, bad := range []string{`\!`, `\.`, `\o`, `\w`, `\i`, `\copy`, "load_extension", "edit(", "writefile(", "readfile(", "program "} {
+			if strings.Contains(low, bad) {
+				d.runsProgram("is given text that may run a program")
+			}
+		}
+	}
+}
+
+func (d *describer) docker(ops []int) {
+	d.not(d.name + " does more than read")
+	if len(ops) == 0 || len(d.p.Exec) > 0 || d.a.maybe || ops[0] != d.at+1 {
+		return // an option before the subcommand may choose another daemon
+	}
+	switch d.words[ops[0]].Value {
+	case "ps", "images", "inspect", "version":
+		d.notRO = ""
+	case "logs":
+		d.notRO = ""
+	}
+	for _, i := range ops {
+		if !d.words[i].Static() {
+			d.not("a word is only known at run time")
+		}
+	}
+}
+
+// finish settles whether the command only reads.
+func (d *describer) finish(form Form) {
+	p := d.p
+	ro := d.spec.readOnly
+	switch d.spec.operands {
+	case "git", "find", "test", "printf", "docker":
+		ro = true // their own analysis has spoken
+	case "cd":
+		ro = d.name == "cd"
+	}
+	if !ro {
+		d.not(d.name + " is not in the set of commands that only read")
+	}
+	if form.Name != d.name {
+		d.not(form.Name + " names a file, which need not be the program " + d.name)
+	}
+	if !form.Stripped {
+		d.not("it runs through a wrapper")
+	}
+	if d.fromInput {
+		d.not("its arguments come from standard input")
+	}
+	for i := d.at; i < len(d.words) && d.notRO == ""; i++ {
+		w := &d.words[i]
+		if w.Unknown() {
+			d.not("the word " + w.Text + " is only known at run time")
+		} else if w.Glob() && !d.spec.glob && (d.spec.operands != "test" || i > d.at) {
+			d.not("the pattern " + w.Text + " could become an option of " + d.name)
+		}
+	}
+	p.WhyNot = d.notRO
+	p.ReadOnly = d.notRO == ""
+}

@@ -1,0 +1,133 @@
+package shellsyntax
+
+import "strings"
+
+// findTests are the predicates of find that only look. The number is how many words they take.
+func findTest(name string) (int, bool) {
+	switch name {
+	case "-a", "-and", "-o", "-or", "-not", "-depth", "-d", "-daystart", "-mount", "-xdev", "-noleaf", "-warn", "-nowarn",
+		"-ignore_readdir_race", "-noignore_readdir_race", "-empty", "-executable", "-readable", "-writable", "-nouser", "-nogroup",
+		"-true", "-false", "-print", "-print0", "-ls", "-prune", "-quit", "-help", "--help", "-version", "--version",
+		"-sparse", "-E", "-X", "-H", "-P", "!", "(", ")", ",":
+		return 0, true
+	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-ilname",
+		"-type", "-xtype", "-size", "-mtime", "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-perm", "-user", "-group",
+		"-uid", "-gid", "-links", "-inum", "-maxdepth", "-mindepth", "-regextype", "-fstype", "-used", "-context", "-printf",
+		"-newer", "-anewer", "-cnewer", "-samefile", "-D":
+		return 1, true
+	}
+	if strings.HasPrefix(name, "-newer") && len(name) == len("-newerXY") {
+		return 1, true
+	}
+	if strings.HasPrefix(name, "-O") && len(name) == 3 {
+		return 0, true
+	}
+	return 0, false
+}
+
+// find reads the expression of find: starting points, tests, and the actions that do something.
+func (d *describer) find() {
+	i := d.at + 1
+	var starts []int
+	for ; i < len(d.words); i++ {
+		v := d.words[i].Value
+		if strings.HasPrefix(v, "-") || v == "(" || v == "!" || v == ")" || v == "," {
+			if v == "-H" || v == "-P" || strings.HasPrefix(v, "-O") {
+				continue
+			}
+			break
+		}
+		starts = append(starts, i)
+	}
+	d.each(starts, Read)
+	if len(starts) == 0 {
+		d.w.addUse(d.p, d.st, &Word{Text: ".", Value: ".", Prefix: 1, flags: flagStatic}, ".", Read, false)
+	}
+	for i < len(d.words) {
+		i = d.findPredicate(i, starts)
+	}
+}
+
+func (d *describer) findPredicate(i int, starts []int) int {
+	w := &d.words[i]
+	name := w.Value
+	if !w.Static() {
+		d.runsProgram("has a word that is only known at run time and may be an action")
+		return i + 1
+	}
+	if n, ok := findTest(name); ok {
+		d.narrowed = d.narrowed || (n > 0 && name != "-maxdepth" && name != "-mindepth" && name != "-D")
+		return i + 1 + n
+	}
+	switch name {
+	case "-exec", "-execdir", "-ok", "-okdir":
+		d.runsProgram(name + " runs a program")
+		end := i + 1
+		for end < len(d.words) && d.words[end].Value != ";" && !(d.words[end].Value == "+" && d.words[end-1].Value == "{}") {
+			end++
+		}
+		d.innerWords(d.words[i+1 : end])
+		return end + 1
+	case "-delete":
+		d.runsProgram("-delete removes files")
+		d.innerDelete(starts)
+		return i + 1
+	case "-fprint", "-fprint0", "-fls", "-fprintf":
+		d.runsProgram(name + " writes a file")
+		if i+1 < len(d.words) {
+			d.operand(i+1, Write)
+		}
+		if name == "-fprintf" {
+			return i + 3
+		}
+		return i + 2
+	case "-files0-from":
+		d.not("-files0-from names its starting points in a file")
+		if i+1 < len(d.words) {
+			d.operand(i+1, Read)
+		}
+		return i + 2
+	case "-L", "-follow":
+		d.not(name + " follows links")
+		return i + 1
+	}
+	d.not(name + " is not on the list of tests of find")
+	return i + 1
+}
+
+// innerWords notes a program given as words. A "{}" in them stands for a path that is only known at
+// run time.
+func (d *describer) innerWords(words []Word) {
+	if len(words) == 0 {
+		return
+	}
+	out := make([]Word, len(words))
+	copy(out, words)
+	for i := range out {
+		if i > 0 && strings.Contains(out[i].Value, "{}") {
+			v := strings.ReplaceAll(out[i].Value, "{}", "")
+			out[i] = Word{Text: out[i].Text, Canon: out[i].Canon, Value: v, Prefix: strings.Index(out[i].Value, "{}"), flags: flagUnknown | flagSelected}
+		}
+	}
+	d.w.pending = append(d.w.pending, pendingInner{words: out, st: d.st})
+}
+
+// innerDelete notes what -delete does as the removal it is.
+func (d *describer) innerDelete(starts []int) {
+	words := []Word{staticWord("rm"), staticWord("-r")}
+	if d.narrowed {
+		words = append(words, Word{Text: "(what find selects)", Canon: "{}", flags: flagUnknown | flagSelected})
+		starts = nil
+	}
+	for _, i := range starts {
+		words = append(words, d.words[i])
+	}
+	if len(starts) == 0 && !d.narrowed {
+		words = append(words, staticWord("."))
+	}
+	d.w.pending = append(d.w.pending, pendingInner{words: words, st: d.st})
+}
+
+func staticWord(s string) Word {
+	return Word{Text: s, Canon: Canonical(s), Value: s, Prefix: len(s), flags: flagStatic}
+}

@@ -1,0 +1,231 @@
+// Package shellsyntax turns the text of a shell command line into an account of what it does: which
+// simple commands it holds, anywhere in it, with the words each would get; what they read, write and
+// remove; which programs they hand over to; and what cannot be known before it runs.
+//
+// It decides nothing and knows no rules: callers judge the account. It runs nothing, expands nothing
+// that depends on a running shell, and touches no file. The account is complete in one direction
+// only: whatever the shell may start is a [Part] or is reported in [Account.Problems] or as an unknown
+// of its part; a part may well never run. Cost is linear in the length of the text, and there is no cap on
+// the number of parts.
+//
+// Begin with [Analyse].
+package shellsyntax
+
+import "path"
+
+// Options is what the analysis needs to know of the shell that would run the text.
+type Options struct {
+	Cwd  string // where the shell stands, absolute and clean
+	Home string // home directory, absolute and clean; empty: "~" and $HOME stay unknown
+}
+
+// Account is what a command line does. It is immutable after [Analyse] and safe for concurrent use.
+type Account struct {
+	Text     string
+	Parts    []Part    // every simple command anywhere in the text, outer before inner
+	Problems []Problem // why the text cannot be trusted as read; empty: it can
+	Parsed   bool      // Parts is complete; false: the text is no valid shell text (or too large to read)
+	// Commands counts the simple commands; redirections, assignments and inner programs that stand
+	// alone count too.
+	Commands int
+}
+
+// Problem is something that makes the text itself suspect, whatever it runs.
+type Problem struct {
+	Kind ProblemKind
+	Text string // a sentence for people
+	At   int    // byte offset in the text; 0 when it is about the whole
+}
+
+// ProblemKind says what kind of problem it is.
+type ProblemKind string
+
+// The kinds of problems.
+const (
+	ParseError ProblemKind = "parse"     // not valid shell text, or nested beyond reason
+	Invisible  ProblemKind = "invisible" // characters that hide or reorder what a person reads
+	InnerParse ProblemKind = "inner"     // the literal program of an eval, -c or trap is not valid
+)
+
+// PartKind says what sort of simple command a part is.
+type PartKind uint8
+
+// The kinds of parts.
+const (
+	Command     PartKind = iota // a program, builtin or function with its words
+	Redirection                 // redirections alone, or those of a compound command
+	Assignment                  // assignments alone
+	Declaration                 // export, declare, typeset, readonly, local
+	Function                    // the definition of a function; its body are parts of their own
+	Arithmetic                  // (( )) and let
+)
+
+// Context says how a part is held by the part it belongs to.
+type Context uint8
+
+// The contexts.
+const (
+	TopLevel    Context = iota // belongs to no other part
+	Quoted                     // a substitution inside double quotes
+	Bare                       // a substitution outside of quotes: its output becomes any number of words
+	CommandWord                // a substitution that makes the name of the command
+	Target                     // a substitution in a redirection target, here-document or here-string
+	Value                      // a substitution in an assignment
+	Inner                      // the program of a wrapper, of eval, -c, -exec, trap, a function or alias
+)
+
+// Part is one simple command.
+type Part struct {
+	Kind    PartKind
+	Source  string   // its words as written, without redirections
+	Words   []Word   // the words it gets, wrappers included; empty for Redirection and Assignment
+	Assigns []Assign // leading assignments, or those it consists of
+	Redirs  []Redir
+	Forms   []Form // the command and what its wrappers run, outermost first; at least one for a Command
+	Alts    []Form // other words a wrapper might run, where an option of it is not known
+	Parent  int    // index of the part it belongs to, -1 for none
+	Context Context
+
+	Uses    []PathUse // what it reads, writes and removes, redirections included
+	Hosts   []string  // hosts it names, lower case, perhaps with a port
+	Exec    []string  // why a pattern over its arguments cannot vouch for it: options and operands that run programs
+	Unknown []string  // what about it cannot be known before it runs and may be any program
+	Loose   []string  // what about its arguments is only known at run time
+
+	ReadOnly   bool   // only reads, by the table of commands and their options
+	WhyNot     string // when not ReadOnly: why, for people
+	Background bool   // goes on after the line has ended
+	Moved      bool   // may run in another directory than the line started in
+	FileTool   bool   // a program whose very purpose is to change the files it names
+	Known      bool   // the table knows the program
+
+	Elsewhere bool // a wrapper changes the directory first
+
+	dirs  *dirs
+	canon string // canonical text of Words
+	offs  []int  // start of each word in canon
+}
+
+// Form is a way to look at a part: the command itself, or what a wrapper in front of it runs.
+type Form struct {
+	At       int    // index in Words of its first word
+	Name     string // value of that word; empty when it is not static
+	Stripped bool   // reached through wrappers that add nothing (timeout, nice, …) with options that are well understood
+	Wrapper  string // the wrapper that led here, empty for the first
+	Runner   bool   // that wrapper is a runner (npx, docker run, …): the program may be another machine's
+}
+
+// Assign is one assignment.
+type Assign struct {
+	Name   string
+	Value  string // when Static
+	Static bool
+	Naked  bool // declared without a value
+	Odd    bool // an array, an element, or appended to
+	evals  bool
+}
+
+// Redir is one redirection.
+type Redir struct {
+	Op     string
+	Target Word
+	Inert  bool // a descriptor copy, /dev/null and the like: touches no file
+	Odd    string
+}
+
+// Intent is what is done to a path.
+type Intent uint8
+
+// The intents.
+const (
+	Read   Intent = iota
+	Enter         // becomes the working directory
+	Write         // created, changed or replaced
+	Delete        // removed with rm or rmdir
+)
+
+// PathUse is one path a part touches.
+type PathUse struct {
+	Text      string // as it reads, for people
+	Path      string // absolute and clean; a pattern when Glob; a guess when Unknown or Unbased
+	Intent    Intent
+	Glob      bool   // Path is a pattern of the shell; what is literal in it is escaped
+	Unknown   bool   // part of it is only known at run time
+	Unbased   bool   // relative to a directory that is not known
+	Tilde     bool   // written with "~"
+	Below     bool   // everything below it, too
+	Redirect  bool   // the target of a redirection
+	Slash     bool   // written with a trailing slash
+	Empty     string // when Unknown: the path if all that is unknown were empty
+	Guess     bool   // the program is not known to touch it; it is only named
+	Rooted    bool   // when Unknown: the beginning of the path is known
+	Selected  bool   // when Unknown: it is what find selects
+	Network   bool   // /dev/tcp or /dev/udp
+	Recognise bool   // the program is a known reader or writer of it
+}
+
+// Canonical is the canonical text of the words from the given one on: static words in one
+// standard spelling, all others as written, one blank between them.
+func (p *Part) Canonical(from int) string {
+	if from >= len(p.offs) {
+		return ""
+	}
+	return p.canon[p.offs[from]:]
+}
+
+// Name is the name of the innermost program of the part, without a directory; empty when it is
+// not known.
+func (p *Part) Name() string {
+	if len(p.Forms) == 0 {
+		return ""
+	}
+	return path.Base("/" + p.Forms[len(p.Forms)-1].Name)
+}
+
+// Allow is the form a permission for the part has to name: wrappers that add nothing are stripped.
+func (p *Part) Allow() Form {
+	f := p.Forms[0]
+	for _, g := range p.Forms[1:] {
+		if !g.Stripped {
+			break
+		}
+		f = g
+	}
+	return f
+}
+
+// Wrapped tells whether the part runs its program through something that adds to what the program
+// could do: env, sudo, xargs with options, and their like.
+func (p *Part) Wrapped() (string, bool) {
+	a := p.Allow()
+	for _, f := range p.Forms {
+		if f.At > a.At && !f.Runner {
+			return f.Wrapper, true
+		}
+	}
+	return "", false
+}
+
+func (p *Part) setCanon() {
+	if len(p.Words) == 0 {
+		return
+	}
+	p.offs = make([]int, len(p.Words))
+	if len(p.Words) == 1 {
+		p.canon = p.Words[0].Canon
+		return
+	}
+	n := len(p.Words) - 1
+	for i := range p.Words {
+		n += len(p.Words[i].Canon)
+	}
+	buf := make([]byte, 0, n)
+	for i := range p.Words {
+		if i > 0 {
+			buf = append(buf, ' ')
+		}
+		p.offs[i] = len(buf)
+		buf = append(buf, p.Words[i].Canon...)
+	}
+	p.canon = string(buf)
+}

@@ -1,0 +1,473 @@
+package shellsyntax
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Word is one word a command gets, or would get.
+type Word struct {
+	Text   string // the value when Static; else as written
+	Canon  string // the canonical spelling: static words in one way, all others as written
+	Value  string // what is known of the value: "~" and $HOME filled in, unknown pieces left out; a pattern when Glob
+	Prefix int    // bytes of Value that are known before the first unknown piece
+	flags  wordFlag
+}
+
+type wordFlag uint16
+
+const (
+	flagStatic wordFlag = 1 << iota
+	flagGlob
+	flagUnknown // holds an expansion other than ~ and $HOME
+	flagSplits  // that expansion stands outside of quotes
+	flagTilde
+	flagHome
+	flagEvals    // runs text that is stored in a variable
+	flagArith    // evaluates variables as arithmetic, which may run text in subscripts
+	flagSubst    // holds a command or process substitution
+	flagPwd      // holds $PWD
+	flagSelected // stands for what another program selects (find -exec {})
+)
+
+// Static tells whether the word is the same on every run.
+func (w *Word) Static() bool { return w.flags&flagStatic != 0 }
+
+// Glob tells whether the word is an unquoted pattern for file names.
+func (w *Word) Glob() bool { return w.flags&flagGlob != 0 }
+
+// Unknown tells whether a piece of the word is only known at run time.
+func (w *Word) Unknown() bool { return w.flags&flagUnknown != 0 }
+
+// Splits tells whether the word may become any number of words.
+func (w *Word) Splits() bool { return w.flags&flagSplits != 0 }
+
+// Home tells whether the word names the home directory by "~" or $HOME.
+func (w *Word) Home() bool { return w.flags&(flagTilde|flagHome) != 0 }
+
+// MayBeOption tells whether a word that is not static could turn out to begin with a dash.
+func (w *Word) MayBeOption() bool {
+	if w.Static() {
+		return strings.HasPrefix(w.Text, "-")
+	}
+	if w.Splits() {
+		return true
+	}
+	if w.Prefix > 0 && len(w.Value) > 0 {
+		switch w.Value[0] {
+		case '*', '?', '[':
+			return w.Glob()
+		}
+		return w.Value[0] == '-'
+	}
+	return true
+}
+
+// substitution is a command or process substitution found in a word.
+type substitution struct {
+	stmts  []*syntax.Stmt
+	quoted bool
+}
+
+// wordReader evaluates words of one text.
+type wordReader struct {
+	text string
+	home string // empty: unknown
+	pwd  string // empty: unknown
+	buf  []byte
+	pat  []byte // the same as a pattern: what is quoted is escaped
+}
+
+// isPlain tells whether s needs no look at all: no quoting, no expansion, no blank.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if !isPlainByte(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isPlainByte tells the characters that the canonical spelling leaves unquoted.
+func isPlainByte(c byte) bool {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		return true
+	case c == '_', c == '@', c == '%', c == '+', c == '=', c == ':', c == ',', c == '.', c == '/', c == '-':
+		return true
+	}
+	return false
+}
+
+// Canonical spells a static value in the one standard way: every character outside of
+// A-Za-z0-9_@%+=:,./- has a backslash before it, and the empty value is two single quotes. So a prefix
+// of a value is a prefix of its spelling, and a blank inside a word never looks like one between words.
+func Canonical(value string) string {
+	if isPlain(value) {
+		return value
+	}
+	if value == "" {
+		return "''"
+	}
+	b := make([]byte, 0, len(value)+8)
+	for i := range len(value) {
+		c := value[i]
+		if !isPlainByte(c) && (c < 0x80 || c >= 0xc0) {
+			b = append(b, '\\')
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// source returns the text of a node. Nodes of an expanded brace have no place of their own.
+func (r *wordReader) source(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(r.text) || from > to {
+		return ""
+	}
+	return r.text[from:to]
+}
+
+// read evaluates one word that holds no braces to expand.
+func (r *wordReader) read(w *syntax.Word, subs *[]substitution) Word {
+	if len(w.Parts) == 1 {
+		if lit, ok := w.Parts[0].(*syntax.Lit); ok && isPlain(lit.Value) {
+			return Word{Text: lit.Value, Canon: lit.Value, Value: lit.Value, Prefix: len(lit.Value), flags: flagStatic}
+		}
+	}
+	r.buf, r.pat = r.buf[:0], r.pat[:0]
+	e := wordEval{r: r, prefix: -1, subs: subs}
+	for i, p := range w.Parts {
+		e.part(p, i == 0, false)
+	}
+	out := Word{flags: e.flags}
+	out.Value = string(r.buf)
+	if e.flags&flagGlob != 0 {
+		out.Value = string(r.pat)
+	}
+	out.Prefix = len(out.Value)
+	if e.prefix >= 0 {
+		out.Prefix = min(e.prefix, len(out.Value))
+	}
+	if e.flags&(flagGlob|flagUnknown|flagTilde|flagHome|flagPwd) == 0 {
+		out.flags |= flagStatic
+		out.Text = out.Value
+		out.Canon = Canonical(out.Value)
+		return out
+	}
+	src := r.source(w)
+	if strings.Contains(src, "\\\n") {
+		src = strings.ReplaceAll(src, "\\\n", "")
+	}
+	out.Text, out.Canon = src, src
+	return out
+}
+
+type wordEval struct {
+	r      *wordReader
+	flags  wordFlag
+	prefix int // length before the first unknown piece, -1: none yet
+	subs   *[]substitution
+}
+
+func (e *wordEval) lit(c byte, quoted bool) {
+	e.r.buf = append(e.r.buf, c)
+	if quoted && (c == '*' || c == '?' || c == '[' || c == '\\') {
+		e.r.pat = append(e.r.pat, '\\')
+	}
+	e.r.pat = append(e.r.pat, c)
+}
+
+func (e *wordEval) str(s string) {
+	for i := range len(s) {
+		e.lit(s[i], true)
+	}
+}
+
+func (e *wordEval) unknown(quoted bool) {
+	if e.prefix < 0 {
+		e.prefix = len(e.r.buf)
+	}
+	e.flags |= flagUnknown
+	if !quoted {
+		e.flags |= flagSplits
+	}
+}
+
+func (e *wordEval) part(p syntax.WordPart, first, quoted bool) {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		if quoted {
+			e.dquoted(p.Value)
+		} else {
+			e.unquoted(p.Value, first)
+		}
+	case *syntax.SglQuoted:
+		if p.Dollar {
+			e.str(ansiC(p.Value))
+		} else {
+			e.str(p.Value)
+		}
+	case *syntax.DblQuoted:
+		for _, q := range p.Parts {
+			e.part(q, false, true)
+		}
+	case *syntax.ParamExp:
+		e.param(p, quoted)
+	case *syntax.CmdSubst:
+		e.flags |= flagSubst
+		e.unknown(quoted)
+		e.add(p.Stmts, quoted)
+	case *syntax.ProcSubst:
+		e.flags |= flagSubst
+		e.unknown(true) // a single word: the name of a pipe
+		e.add(p.Stmts, false)
+	case *syntax.ArithmExp:
+		e.unknown(quoted)
+		e.arith(p.X)
+		e.nested(p, quoted)
+	case *syntax.ExtGlob:
+		e.flags |= flagGlob
+		e.unknown(quoted)
+		e.r.pat = append(e.r.pat, '*')
+	default:
+		e.unknown(quoted)
+		e.flags |= flagEvals
+		e.nested(p, quoted)
+	}
+}
+
+func (e *wordEval) add(stmts []*syntax.Stmt, quoted bool) {
+	if e.subs != nil {
+		*e.subs = append(*e.subs, substitution{stmts, quoted})
+	}
+}
+
+// nested collects the substitutions below a node whose own value is unknown anyway.
+func (e *wordEval) nested(n syntax.Node, quoted bool) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CmdSubst:
+			e.flags |= flagSubst
+			e.add(n.Stmts, quoted)
+			return false
+		case *syntax.ProcSubst:
+			e.flags |= flagSubst
+			e.add(n.Stmts, false)
+			return false
+		case *syntax.ArithmExp:
+			e.arith(n.X)
+		case *syntax.ParamExp:
+			e.paramFlags(n)
+		}
+		return true
+	})
+}
+
+// arith notes an expression that reads variables: their text is evaluated again, and a subscript
+// in it may run a program.
+func (e *wordEval) arith(x syntax.ArithmExpr) {
+	if x == nil {
+		return
+	}
+	syntax.Walk(x, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Lit:
+			if !isNumber(n.Value) {
+				e.flags |= flagArith
+			}
+		case *syntax.ParamExp, *syntax.CmdSubst, *syntax.SglQuoted:
+			e.flags |= flagArith
+		}
+		return true
+	})
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseInt(s, 0, 64)
+	return err == nil
+}
+
+func (e *wordEval) param(p *syntax.ParamExp, quoted bool) {
+	if plain := p.Param != nil && !p.Excl && !p.Length && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil && p.Names == 0; plain {
+		switch {
+		case p.Param.Value == "HOME" && e.r.home != "":
+			e.flags |= flagHome
+			e.str(e.r.home)
+			return
+		case p.Param.Value == "PWD" && e.r.pwd != "":
+			e.flags |= flagPwd
+			e.str(e.r.pwd)
+			return
+		}
+		e.unknown(quoted)
+		return
+	}
+	e.unknown(quoted)
+	e.nested(p, quoted)
+}
+
+// paramFlags notes the forms of ${…} that evaluate stored text.
+func (e *wordEval) paramFlags(p *syntax.ParamExp) {
+	if p.Excl && p.Names == 0 {
+		e.flags |= flagEvals
+	}
+	if p.Exp != nil && p.Exp.Op == syntax.OtherParamOps && p.Exp.Word != nil {
+		if lit := p.Exp.Word.Lit(); lit == "P" || lit == "" {
+			e.flags |= flagEvals
+		}
+	}
+	if p.Index != nil {
+		if w, ok := p.Index.(*syntax.Word); !ok || (w.Lit() != "@" && w.Lit() != "*") {
+			e.arith(p.Index)
+		}
+	}
+	if p.Slice != nil {
+		e.arith(p.Slice.Offset)
+		e.arith(p.Slice.Length)
+	}
+}
+
+// unquoted reads literal text outside of quotes.
+func (e *wordEval) unquoted(s string, first bool) {
+	i := 0
+	if first && strings.HasPrefix(s, "~") {
+		name, _, _ := strings.Cut(s[1:], "/")
+		e.flags |= flagTilde
+		if name == "" && e.r.home != "" {
+			e.str(e.r.home)
+		} else {
+			e.unknown(true)
+		}
+		i = 1 + len(name)
+	}
+	for ; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\\':
+			if i+1 < len(s) {
+				i++
+				if s[i] != '\n' {
+					e.lit(s[i], true)
+				}
+			} else {
+				e.lit('\\', true)
+			}
+		case '*', '?':
+			e.flags |= flagGlob
+			e.lit(c, false)
+		case '[':
+			if strings.IndexByte(s[i+1:], ']') >= 0 {
+				e.flags |= flagGlob
+				e.lit(c, false)
+			} else {
+				e.lit(c, true)
+			}
+		default:
+			e.lit(c, false)
+		}
+	}
+}
+
+// dquoted reads literal text inside double quotes.
+func (e *wordEval) dquoted(s string) {
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			switch s[i+1] {
+			case '$', '`', '"', '\\':
+				i++
+			case '\n':
+				i++
+				continue
+			}
+		}
+		e.lit(s[i], true)
+	}
+}
+
+// ansiC decodes the inside of $'…'. A NUL ends the text, as in bash.
+func ansiC(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		if c := strings.IndexByte(`abeEfnrtv\'"?`, s[i]); c >= 0 {
+			b.WriteByte("\a\b\x1b\x1b\f\n\r\t\v\\'\"?"[c])
+			continue
+		}
+		r, n, bytewise := numericEscape(s[i:])
+		switch {
+		case n == 0:
+			b.WriteByte('\\')
+			b.WriteByte(s[i])
+			continue
+		case r == 0:
+			return b.String()
+		case bytewise:
+			b.WriteByte(byte(r))
+		default:
+			b.WriteRune(r)
+		}
+		i += n - 1
+	}
+	return b.String()
+}
+
+// numericEscape reads what follows the backslash in \nnn, \xHH, \uHHHH, \UHHHHHHHH and \cX. It
+// returns how many bytes it took, 0 for none of these.
+func numericEscape(s string) (r rune, n int, bytewise bool) {
+	digits := func(from, most, base int) (rune, int, bool) {
+		end := from
+		for end < len(s) && end-from < most && isDigit(s[end], base) {
+			end++
+		}
+		if end == from {
+			return 0, 0, false
+		}
+		v, err := strconv.ParseUint(s[from:end], base, 32)
+		if err != nil {
+			return utf8.RuneError, end, false
+		}
+		return rune(v), end, false
+	}
+	switch s[0] {
+	case '0', '1', '2', '3', '4', '5', '6', '7':
+		r, n, _ = digits(0, 3, 8)
+		return r & 0xff, n, true
+	case 'x':
+		r, n, _ = digits(1, 2, 16)
+		return r, n, true
+	case 'u':
+		return digits(1, 4, 16)
+	case 'U':
+		return digits(1, 8, 16)
+	case 'c':
+		if len(s) > 1 {
+			return rune(s[1] & 0x1f), 2, true
+		}
+	}
+	return 0, 0, false
+}
+
+func isDigit(c byte, base int) bool {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c-'0') < base
+	case 'a' <= c && c <= 'f', 'A' <= c && c <= 'F':
+		return base == 16
+	}
+	return false
+}
+
+// Evaluates tells whether expanding the word evaluates stored text again: as arithmetic, by an
+// indirection, or as a prompt. Such text may run programs.
+func (w *Word) Evaluates() bool { return w.flags&(flagEvals|flagArith) != 0 }
