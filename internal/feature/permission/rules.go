@@ -1,0 +1,392 @@
+package permission
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
+)
+
+// Rules is a compiled set of rules. It is immutable and safe for concurrent use; nil and the zero
+// value hold none. Shell rules are indexed by their first word, so that matching a command does
+// not cost the product of rules and parts.
+type Rules struct {
+	all      []Rule
+	byTool   map[string]*toolRules
+	globs    []*compiled // tool names with "*"
+	problems []RuleProblem
+	env      Env
+}
+
+// Env is what compiling rules needs to know.
+type Env struct {
+	Dirs    Dirs
+	Fold    bool     // the file system ignores case
+	Resolve Resolver // nil: no path is a link
+	Known   []string // names of the tools there are, to warn of rules about none; nil: do not warn
+}
+
+// RuleProblem is something wrong with one rule. The rule is left out when Malformed.
+type RuleProblem struct {
+	Rule      Rule
+	Err       error
+	Malformed bool // in a deny or ask list this must stop an unattended run
+	Inert     bool // the rule can never match anything
+}
+
+// String names place and cause.
+func (p RuleProblem) String() string {
+	return fmt.Sprintf("%s: %s rule %q: %v", p.Rule.Where(), p.Rule.List, p.Rule.Text, p.Err)
+}
+
+// toolRules are the rules about one tool.
+type toolRules struct {
+	bare   []*compiled // about the whole tool
+	params []*compiled // about a field of the input
+	specs  []*compiled // with an ordinary specifier
+	shell  map[List]*shellIndex
+	paths  map[List][]*compiled
+}
+
+// compiled is one rule ready to match.
+type compiled struct {
+	rule   Rule
+	parsed Parsed
+	name   wildcard // of the tool, for globs
+	param  string
+	value  string
+	shell  shellText
+	path   pathRule
+	broad  bool // grants running anything: set aside in auto mode
+	isGlob bool
+}
+
+// pathRule is the specifier of a Read, Edit or Cd rule.
+type pathRule struct {
+	whole   bool // everything under the base
+	pattern pathpattern.Pattern
+	bases   []string // the anchor as written and resolved
+}
+
+type shellIndex struct {
+	byFirst map[string][]*compiled
+	leading []*compiled // begin with a wildcard
+	raw     []*compiled // written with quotes: compared as written, too
+	spans   []*compiled // hold operators: compared with the whole line
+}
+
+// All returns the rules in the order given, malformed ones left out.
+func (r *Rules) All() []Rule {
+	if r == nil {
+		return nil
+	}
+	return r.all
+}
+
+// Problems returns what was wrong with the rules.
+func (r *Rules) Problems() []RuleProblem {
+	if r == nil {
+		return nil
+	}
+	return r.problems
+}
+
+// Compile compiles rules. It never fails: what is wrong with a rule is one of [Rules.Problems],
+// and the others stay in force.
+func Compile(rules []Rule, env Env) *Rules {
+	out := &Rules{byTool: map[string]*toolRules{}, env: env}
+	c := compiler{out: out, env: env}
+	for _, r := range rules {
+		c.add(r)
+	}
+	return out
+}
+
+type compiler struct {
+	out *Rules
+	env Env
+}
+
+func (c *compiler) problem(r Rule, malformed, inert bool, format string, args ...any) {
+	c.out.problems = append(c.out.problems, RuleProblem{Rule: r, Err: fmt.Errorf(format, args...), Malformed: malformed, Inert: inert})
+}
+
+func (c *compiler) add(r Rule) {
+	parsed, err := ParseRule(r.Text)
+	if err != nil {
+		c.out.problems = append(c.out.problems, RuleProblem{Rule: r, Err: err, Malformed: true, Inert: true})
+		return
+	}
+	parsed.Tool = canonicalTool(parsed.Tool)
+	x := &compiled{rule: r, parsed: parsed}
+	if strings.Contains(parsed.Tool, "*") {
+		c.addGlob(x)
+		return
+	}
+	c.warnUnknown(r, parsed.Tool)
+	if server, ok := bareServer(parsed.Tool); ok && parsed.Specifier == "" {
+		x.isGlob = true
+		x.name = newWildcard([]string{"mcp__" + server + "__", ""})
+		c.out.globs = append(c.out.globs, x)
+	}
+	t := c.tool(parsed.Tool)
+	c.out.all = append(c.out.all, r)
+	if parsed.Specifier == "" {
+		x.broad = isBroad(parsed)
+		t.bare = append(t.bare, x)
+		c.path(t, x, "")
+		return
+	}
+	c.specifier(t, x)
+}
+
+// canonicalTool resolves the names rules may use for tools.
+func canonicalTool(name string) string {
+	if name == "Task" {
+		return "Agent"
+	}
+	return name
+}
+
+// bareServer tells whether the rule names an MCP server without a tool.
+func bareServer(name string) (string, bool) {
+	rest, ok := strings.CutPrefix(name, "mcp__")
+	if !ok || rest == "" || strings.Contains(rest, "__") {
+		return "", false
+	}
+	return rest, true
+}
+
+// addGlob compiles a rule whose tool name holds "*".
+func (c *compiler) addGlob(x *compiled) {
+	r, name := x.rule, x.parsed.Tool
+	if r.List == AllowList {
+		rest, ok := strings.CutPrefix(name, "mcp__")
+		server, _, whole := strings.Cut(rest, "__")
+		if !ok || !whole || server == "" || strings.Contains(server, "*") {
+			c.problem(r, false, true, "in an allow rule a tool name may hold * only after mcp__SERVER__, so it approves nothing")
+			return
+		}
+	}
+	if x.parsed.Specifier != "" {
+		c.problem(r, true, true, "a tool name with * takes no specifier")
+		return
+	}
+	x.isGlob = true
+	x.name = newWildcard(strings.Split(name, "*"))
+	x.name.trail = false
+	c.out.globs = append(c.out.globs, x)
+	c.out.all = append(c.out.all, r)
+}
+
+func (c *compiler) warnUnknown(r Rule, name string) {
+	if c.env.Known == nil || strings.Contains(name, "_") {
+		return
+	}
+	for _, k := range c.env.Known {
+		if k == name {
+			return
+		}
+	}
+	switch name {
+	case "Read", "Edit", "Write", "Bash", "Cd", "Skill", "Agent", "WebFetch", "WebSearch", "MultiEdit", "NotebookEdit", "Glob", "Grep":
+		return // known to rules even where the tool is not offered
+	}
+	c.problem(r, false, true, "there is no tool named %s, so the rule matches nothing", name)
+}
+
+func (c *compiler) tool(name string) *toolRules {
+	t := c.out.byTool[name]
+	if t == nil {
+		t = &toolRules{shell: map[List]*shellIndex{}, paths: map[List][]*compiled{}}
+		c.out.byTool[name] = t
+	}
+	return t
+}
+
+// specifier compiles what stands between the parentheses.
+func (c *compiler) specifier(t *toolRules, x *compiled) {
+	r, spec := x.rule, x.parsed.Specifier
+	param, value, isParam := parameterRule(spec)
+	if r.List != AllowList && isParam && paramTool(x.parsed.Tool, param) {
+		if contentField(param) {
+			c.problem(r, false, true, "a parameter rule cannot name %q, the very content of the tool; write %s(…) with a pattern instead", param, x.parsed.Tool)
+			return
+		}
+		y := *x
+		y.param, y.value = param, value
+		t.params = append(t.params, &y)
+	}
+	switch x.parsed.Tool {
+	case "Bash", "PowerShell", "Monitor":
+		c.shell(t, x)
+	case "Read", "Edit", "Cd":
+		c.path(t, x, spec)
+	case "Write", "NotebookEdit", "Glob", "MultiEdit", "Grep":
+		instead := "Edit"
+		if x.parsed.Tool == "Glob" || x.parsed.Tool == "Grep" {
+			instead = "Read"
+		}
+		c.problem(r, false, true, "path rules for %s are never consulted; write %s(%s), which governs it", x.parsed.Tool, instead, spec)
+	case "WebFetch":
+		c.domain(t, x, spec)
+	default:
+		t.specs = append(t.specs, x)
+	}
+}
+
+// paramTool tells whether "name:value" in a specifier of the tool can be a parameter. For shell tools a
+// colon is so common in commands that only plausible parameters count.
+func paramTool(tool, param string) bool {
+	switch tool {
+	case "WebFetch":
+		return param != "domain"
+	case "Read", "Edit", "Cd":
+		return !contentField(param) && param != "file" && param != "http" && param != "https"
+	}
+	return true
+}
+
+func (c *compiler) shell(t *toolRules, x *compiled) {
+	param, _, isParam := parameterRule(x.parsed.Specifier)
+	if isParam && x.param == "" && x.rule.List != AllowList && !strings.HasSuffix(x.parsed.Specifier, ":*") && shellParameter(param) {
+		return // a parameter, not a command
+	}
+	x.shell = parseShellText(x.parsed.Specifier)
+	x.broad = isBroad(x.parsed)
+	ix := t.shell[x.rule.List]
+	if ix == nil {
+		ix = &shellIndex{byFirst: map[string][]*compiled{}}
+		t.shell[x.rule.List] = ix
+	}
+	if x.shell.spans {
+		if x.rule.List == AllowList {
+			c.problem(x.rule, false, true, "an allow rule covers one command at a time; operators such as | ; && > never match")
+			return
+		}
+		ix.spans = append(ix.spans, x)
+	}
+	if x.shell.first != "" {
+		ix.byFirst[x.shell.first] = append(ix.byFirst[x.shell.first], x)
+	} else {
+		ix.leading = append(ix.leading, x)
+	}
+	if x.shell.quoted {
+		ix.raw = append(ix.raw, x)
+	}
+}
+
+// shellParameter tells the fields of a shell call other than the command.
+func shellParameter(name string) bool {
+	switch name {
+	case "run_in_background", "dangerouslyDisableSandbox", "timeout", "description":
+		return true
+	}
+	return false
+}
+
+func (c *compiler) domain(t *toolRules, x *compiled, spec string) {
+	host, ok := strings.CutPrefix(spec, "domain:")
+	if !ok {
+		c.problem(x.rule, true, true, "a WebFetch rule is WebFetch(domain:HOST), not %q", spec)
+		return
+	}
+	pat, err := parseHostPattern(strings.TrimSpace(host), true)
+	if err != nil {
+		c.problem(x.rule, true, true, "%w", err)
+		return
+	}
+	x.value = host
+	if pat.any {
+		t.bare = append(t.bare, x)
+		return
+	}
+	t.specs = append(t.specs, x)
+}
+
+// path compiles a path rule; an empty specifier is about every path.
+func (c *compiler) path(t *toolRules, x *compiled, spec string) {
+	tool := x.parsed.Tool
+	if tool != "Read" && tool != "Edit" && tool != "Cd" {
+		return
+	}
+	if spec == "" {
+		x.path = pathRule{whole: true, bases: []string{"/"}}
+		t.paths[x.rule.List] = append(t.paths[x.rule.List], x)
+		return
+	}
+	anchor, rest := pathpattern.SplitAnchor(spec)
+	base := c.base(anchor, x.rule)
+	if base == "" {
+		c.problem(x.rule, false, true, "where the pattern starts is not known")
+		return
+	}
+	if x.rule.List != AllowList && anchor == pathpattern.AtCwd && !strings.HasPrefix(spec, "./") {
+		rest = anyDepthDir(rest)
+	}
+	x.path.bases = c.resolved(base)
+	if rest == "/" {
+		x.path.whole = true
+	} else {
+		p, err := pathpattern.Compile(rest, pathpattern.Options{Fold: c.env.Fold && x.rule.List != AllowList})
+		switch {
+		case errors.Is(err, pathpattern.ErrEmpty), errors.Is(err, pathpattern.ErrUnclosed):
+			c.problem(x.rule, x.rule.List != AllowList, true, "%w", err)
+			return
+		case p.Negated():
+			c.problem(x.rule, x.rule.List != AllowList, true, "a path rule cannot be turned round with !")
+			return
+		}
+		x.path.pattern = p
+	}
+	if anchor == pathpattern.AtSource && looksAbsolute(spec) && x.rule.List != AllowList {
+		c.problem(x.rule, false, false, "/%s starts from %s; for an absolute path write //%s", strings.TrimPrefix(spec, "/"), base, strings.TrimPrefix(spec, "/"))
+	}
+	t.paths[x.rule.List] = append(t.paths[x.rule.List], x)
+}
+
+// anyDepthDir lets the single directory of "dir/**" stand at any depth, as deny and ask rules have it.
+func anyDepthDir(rest string) string {
+	dir, ok := strings.CutSuffix(rest, "/**")
+	if ok && dir != "" && dir != "**" && !strings.Contains(dir, "/") {
+		return "**/" + rest
+	}
+	return rest
+}
+
+// looksAbsolute tells a pattern that was probably meant as an absolute path.
+func looksAbsolute(spec string) bool {
+	for _, p := range []string{"/etc/", "/usr/", "/home/", "/Users/", "/var/", "/root/", "/opt/", "/tmp/", "/proc/", "/sys/", "/dev/"} {
+		if strings.HasPrefix(spec, p) || spec == strings.TrimSuffix(p, "/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *compiler) base(a pathpattern.Anchor, r Rule) string {
+	d := c.env.Dirs
+	switch a {
+	case pathpattern.AtRoot:
+		return "/"
+	case pathpattern.AtHome:
+		return d.Home
+	case pathpattern.AtSource:
+		if r.Base != "" {
+			return path.Clean(r.Base)
+		}
+	}
+	return d.Cwd
+}
+
+func (c *compiler) resolved(base string) []string {
+	out := []string{base}
+	if c.env.Resolve != nil && base != "/" {
+		if got, err := c.env.Resolve(base); err == nil && got.Path != base {
+			out = append(out, got.Path)
+		}
+	}
+	return out
+}

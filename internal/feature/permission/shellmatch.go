@@ -1,0 +1,292 @@
+package permission
+
+import (
+	"path"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
+)
+
+// matchPart finds a deny or ask rule for a part: in every form its wrappers leave, with and without
+// the directory of the program, past git's own options, and as it was written.
+func (s *shellEval) matchPart(p *shellsyntax.Part, list List) *compiled {
+	if len(p.Words) == 0 {
+		return nil
+	}
+	for _, t := range s.shellRules() {
+		ix := t.shell[list]
+		if ix == nil {
+			continue
+		}
+		for k := range p.Forms {
+			if r := ix.form(p, p.Forms[k], k == 0); r != nil {
+				return r
+			}
+		}
+		for _, f := range p.Alts {
+			if r := ix.form(p, f, false); r != nil {
+				return r
+			}
+		}
+		if len(ix.raw) > 0 {
+			written := strings.Join(strings.Fields(p.Source), " ")
+			for _, r := range ix.raw {
+				if r.shell.raw.match(written) {
+					return r
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// form matches one form. Rules that begin with a wildcard are compared with the outermost form
+// alone: what they match in an inner one they match there.
+func (ix *shellIndex) form(p *shellsyntax.Part, f shellsyntax.Form, outermost bool) *compiled {
+	first := p.Words[f.At].Canon
+	text := p.Canonical(f.At)
+	if r := ix.text(first, text, outermost); r != nil {
+		return r
+	}
+	base := first
+	if f.Name != "" && strings.Contains(f.Name, "/") {
+		b := path.Base(f.Name)
+		base = shellsyntax.Canonical(b)
+		text = baseForm(p, f, b)
+		if r := ix.text(base, text, true); r != nil {
+			return r
+		}
+	}
+	if base == "git" {
+		if sub := shellsyntax.GitSubcommand(p, f.At); sub > f.At+1 {
+			return ix.text("git", "git "+p.Canonical(sub), true)
+		}
+	}
+	return nil
+}
+
+func (ix *shellIndex) text(first, text string, leading bool) *compiled {
+	for _, r := range ix.byFirst[first] {
+		if r.shell.pattern.match(text) {
+			return r
+		}
+	}
+	if leading {
+		for _, r := range ix.leading {
+			if r.shell.pattern.match(text) {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// wholeLine matches the rules that hold operators against the line as a whole.
+func (s *shellEval) wholeLine(list List) *compiled {
+	for _, t := range s.shellRules() {
+		ix := t.shell[list]
+		if ix == nil || len(ix.spans) == 0 {
+			continue
+		}
+		line := strings.Join(strings.Fields(s.command), " ")
+		for _, r := range ix.spans {
+			if r.shell.raw.match(line) {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// deniedPath finds a deny or ask rule about a path that the part touches.
+func (s *shellEval) deniedPath(p *shellsyntax.Part, list List) (*compiled, string) {
+	read, edit := s.pathRules("Read", list), s.pathRules("Edit", list)
+	if len(read) == 0 && len(edit) == 0 {
+		return nil, ""
+	}
+	for i := range p.Uses {
+		u := &p.Uses[i]
+		if u.Glob || u.Path == "" || (u.Unknown && u.Unbased) {
+			continue
+		}
+		pl := s.placeOf(u.Path)
+		if r := s.anySpelling(read, pl); r != nil && !u.Unknown {
+			return r, u.Text
+		}
+		if u.Intent == shellsyntax.Write || u.Intent == shellsyntax.Delete {
+			if r := s.anySpelling(edit, pl); r != nil && !u.Unknown {
+				return r, u.Text
+			}
+			if r := s.removesBelow(edit, u); r != nil {
+				return r, u.Text
+			}
+		}
+	}
+	var found *compiled
+	var where string
+	p.Guesses(func(u shellsyntax.PathUse) bool {
+		pl := s.placeOf(u.Path)
+		if r := s.anySpelling(read, pl); r != nil && !r.path.whole {
+			found, where = r, u.Text
+		} else if r := s.anySpelling(edit, pl); r != nil && !r.path.whole && !p.Known {
+			found, where = r, u.Text
+		}
+		return found == nil
+	})
+	return found, where
+}
+
+// removesBelow finds an Edit rule about something below a directory that goes as a whole.
+func (s *shellEval) removesBelow(rules []*compiled, u *shellsyntax.PathUse) *compiled {
+	if u.Intent != shellsyntax.Delete || !u.Below || u.Unknown {
+		return nil
+	}
+	for _, r := range rules {
+		if lit, ok := r.path.pattern.Literal(); ok && !r.path.whole {
+			for _, b := range r.path.bases {
+				if _, below := pathpattern.Rel(u.Path, path.Join(b, lit)); below {
+					return r
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// couldTouch tells whether a pattern, an unknown word or a recursive reader could reach what a deny
+// rule is about.
+func (s *shellEval) couldTouch(p *shellsyntax.Part) *Reason {
+	read, edit := s.pathRules("Read", DenyList), s.pathRules("Edit", DenyList)
+	if len(read) == 0 && len(edit) == 0 {
+		return nil
+	}
+	for i := range p.Uses {
+		u := &p.Uses[i]
+		rules := read
+		if u.Intent == shellsyntax.Write || u.Intent == shellsyntax.Delete {
+			rules = append(append([]*compiled{}, read...), edit...)
+		}
+		if r := s.reachable(rules, u); r != nil {
+			return &Reason{Kind: ByRule, Text: "what it touches is only known at run time, and " + u.Text + " could be what the rule " + r.rule.Text + " denies", Path: u.Text, Part: p.Source}
+		}
+	}
+	return nil
+}
+
+func (s *shellEval) reachable(rules []*compiled, u *shellsyntax.PathUse) *compiled {
+	if len(rules) == 0 || u.Intent == shellsyntax.Enter {
+		return nil
+	}
+	pattern := ""
+	switch {
+	case u.Unknown:
+		return rules[0] // it could be anything
+	case u.Glob:
+		pattern = u.Path
+	case u.Below:
+		pattern = pathpattern.Escape(u.Path)
+	default:
+		return nil
+	}
+	if u.Below {
+		pattern = strings.TrimSuffix(pattern, "/") + "/**"
+	}
+	for _, r := range rules {
+		if s.couldReach(r, pattern) {
+			return r
+		}
+		if u.Glob {
+			continue
+		}
+		if real := s.placeOf(u.Path).real; real != u.Path && s.couldReach(r, strings.TrimSuffix(pathpattern.Escape(real), "/")+"/**") {
+			return r
+		}
+	}
+	return nil
+}
+
+// critical tells whether a removal is of the root, a directory right below it, home, a working
+// directory, a parent of one, or of everything in one of these.
+func (s *shellEval) critical(u *shellsyntax.PathUse) bool {
+	if u.Unknown {
+		return s.criticalIfEmpty(u)
+	}
+	if u.Glob {
+		return s.criticalGlob(u.Path)
+	}
+	if u.Path == "" {
+		return false
+	}
+	return s.criticalPath(u.Path) || s.criticalPath(s.placeOf(u.Path).real)
+}
+
+// criticalIfEmpty judges a path as it would be if all that is unknown in it were empty.
+func (s *shellEval) criticalIfEmpty(u *shellsyntax.PathUse) bool {
+	if u.Empty == "" {
+		return false
+	}
+	if u.Glob {
+		return s.criticalGlob(u.Empty)
+	}
+	if !u.Rooted {
+		return u.Empty == "/"
+	}
+	return s.criticalPath(u.Empty)
+}
+
+func (s *shellEval) criticalPath(p string) bool {
+	if p == "/" || path.Dir(p) == "/" {
+		return true
+	}
+	if dir := path.Dir(p); path.Dir(dir) == "/" && dir == "/private" {
+		switch path.Base(p) {
+		case "etc", "var", "tmp", "home":
+			return true
+		}
+	}
+	if h := s.pol.Dirs.Home; h != "" {
+		if _, ok := pathpattern.Rel(p, h); ok {
+			return true
+		}
+	}
+	for _, d := range s.workDirs() {
+		if _, ok := pathpattern.Rel(p, d); ok {
+			return true
+		}
+	}
+	_, ok := pathpattern.Rel(p, s.req.Cwd)
+	return ok
+}
+
+// criticalGlob judges an unexpanded pattern: one that takes everything in a critical place, or could
+// become one.
+func (s *shellEval) criticalGlob(pattern string) bool {
+	dir, last := path.Split(pattern)
+	dir = path.Clean(dir)
+	if !pathpattern.HasMeta(dir) {
+		if dir == "/" {
+			return true
+		}
+		if takesAll(last) && s.criticalPath(dir) {
+			return true
+		}
+	}
+	p, err := pathpattern.Compile(pattern, pathpattern.Options{})
+	if err != nil {
+		return true
+	}
+	for _, c := range append([]string{s.pol.Dirs.Home, s.req.Cwd}, s.workDirs()...) {
+		for ; c != "" && c != "/"; c = path.Dir(c) {
+			if p.Match(c[1:], true) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// takesAll tells whether the last segment of a pattern holds nothing that selects.
+func takesAll(seg string) bool {
+	return strings.Trim(seg, "*?.[]!^") == ""
+}

@@ -1,0 +1,514 @@
+package permission
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
+)
+
+// safeVariable tells the variables whose value changes nothing but looks.
+func safeVariable(name string) bool {
+	switch name {
+	case "NODE_ENV", "CI", "LANG", "LANGUAGE", "TZ", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM",
+		"COLUMNS", "LINES", "GOOS", "GOARCH", "CGO_ENABLED", "RUST_BACKTRACE", "RUST_LOG", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE":
+		return true
+	}
+	return strings.HasPrefix(name, "LC_")
+}
+
+// dangerousVariable tells the variables that decide which code runs.
+func dangerousVariable(name string) bool {
+	for _, p := range []string{"LD_", "DYLD_", "GIT_", "SSH_", "BASH_"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	switch name {
+	case "PATH", "ENV", "SHELLOPTS", "BASHOPTS", "IFS", "CDPATH", "PS4", "PROMPT_COMMAND", "PAGER", "MANPAGER", "EDITOR", "VISUAL",
+		"BROWSER", "NODE_OPTIONS", "NODE_PATH", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "PERL5OPT", "PERL5LIB", "RUBYOPT", "RUBYLIB",
+		"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "GOFLAGS", "RUSTFLAGS", "RUSTC_WRAPPER", "RIPGREP_CONFIG_PATH",
+		"LESSOPEN", "LESSCLOSE", "HOME", "SHELL", "PS0", "PS1", "FPATH", "ZDOTDIR", "MAKEFLAGS", "npm_config_script_shell":
+		return true
+	}
+	return false
+}
+
+// assignsOK tells whether all assignments are of safe variables with values known beforehand.
+func assignsOK(p *shellsyntax.Part) (bad string, ok bool) {
+	for _, a := range p.Assigns {
+		if !safeVariable(a.Name) || a.Odd || (!a.Static && !a.Naked) {
+			return a.Name, false
+		}
+	}
+	return "", true
+}
+
+// partVerdict looks for what lets part i run. Deny and ask rules have been checked.
+func (s *shellEval) partVerdict(i int) partVerdict {
+	p := &s.acc.Parts[i]
+	if p.Background && !s.autoAllowed() {
+		return partVerdict{kind: ByOther, why: "it would leave a job running in the background; the tool's own background option is the way"}
+	}
+	if v, bad := s.badContext(p); bad {
+		return v
+	}
+	v := s.commandVerdict(i)
+	if !v.ok {
+		return v
+	}
+	return s.pathsVerdict(p, v)
+}
+
+// badContext refuses substitutions whose output becomes more than one text.
+func (s *shellEval) badContext(p *shellsyntax.Part) (partVerdict, bool) {
+	switch p.Context {
+	case shellsyntax.Bare:
+		return partVerdict{kind: ByOther, why: "the output of " + p.Source + " becomes words that are only known at run time"}, true
+	case shellsyntax.CommandWord, shellsyntax.Target, shellsyntax.Value:
+		return partVerdict{kind: ByOther, why: "the output of " + p.Source + " is only known at run time"}, true
+	}
+	return partVerdict{}, false
+}
+
+// commandVerdict judges the command itself, without its paths.
+func (s *shellEval) commandVerdict(i int) partVerdict {
+	p := &s.acc.Parts[i]
+	if p.Context == shellsyntax.Inner && p.Parent >= 0 && p.Parent < i && s.verdicts[p.Parent].exact {
+		v := s.verdicts[p.Parent]
+		return partVerdict{ok: v.ok, kind: v.kind, why: v.why, exact: true, inherited: true, rule: v.rule}
+	}
+	bare := s.bareRule(AllowList)
+	if bare == nil {
+		bare = s.allowGlob()
+	}
+	switch p.Kind {
+	case shellsyntax.Redirection:
+		return partVerdict{ok: true, kind: ByReadOnly, why: "redirections alone"}
+	case shellsyntax.Assignment, shellsyntax.Declaration:
+		return s.assignVerdict(p, bare)
+	case shellsyntax.Function, shellsyntax.Arithmetic:
+		if bare != nil {
+			return partVerdict{ok: true, kind: ByRule, rule: bare, exact: true}
+		}
+		return partVerdict{kind: ByOther, why: p.WhyNot}
+	}
+	name, safe := assignsOK(p)
+	if safe && p.ReadOnly && s.quietDocuments(p) {
+		return partVerdict{ok: true, kind: ByReadOnly, why: "it only reads", rule: s.explicit(p)}
+	}
+	if v, ok := s.fileCommand(p, safe); ok {
+		return v
+	}
+	if v, ok := s.byRule(p, bare, safe); ok {
+		return v
+	}
+	if !safe && name != "" {
+		return partVerdict{kind: ByOther, why: "it sets " + name + " for the command", missing: s.missing(p)}
+	}
+	return s.notAllowed(p)
+}
+
+// allowGlob finds an allow rule with a wildcard in the tool name; for shell tools there can be none, but MCP
+// servers may run shells.
+func (s *shellEval) allowGlob() *compiled {
+	for _, r := range s.pol.Rules.globs {
+		if r.rule.List == AllowList && r.name.matchParts(s.req.Tool) {
+			return r
+		}
+	}
+	return nil
+}
+
+// explicit finds the rule that would allow a part that needs none, since some checks ask for a
+// rule of its own.
+func (s *shellEval) explicit(p *shellsyntax.Part) *compiled {
+	if n := p.Name(); n != "cd" && n != "git" {
+		return nil
+	}
+	if r := s.bareRule(AllowList); r != nil {
+		return r
+	}
+	if r, _ := s.allowRule(p, true); r != nil {
+		return r
+	}
+	return nil
+}
+
+// quietDocuments tells whether here-documents and here-strings hold nothing unknown.
+func (s *shellEval) quietDocuments(p *shellsyntax.Part) bool { return len(p.Loose) == 0 }
+
+func (s *shellEval) assignVerdict(p *shellsyntax.Part, bare *compiled) partVerdict {
+	if len(p.Assigns) == 0 && p.Kind == shellsyntax.Assignment {
+		return partVerdict{ok: true, kind: ByReadOnly, why: "nothing runs"}
+	}
+	name, safe := assignsOK(p)
+	if p.Kind == shellsyntax.Declaration {
+		safe = safe && len(p.Assigns) > 0
+	}
+	if safe {
+		return partVerdict{ok: true, kind: ByReadOnly, why: "sets a harmless variable"}
+	}
+	if bare != nil && !dangerousVariable(name) {
+		return partVerdict{ok: true, kind: ByRule, rule: bare, exact: true}
+	}
+	why := "it sets " + name + ", which later commands see"
+	if name == "" {
+		why = "it shows or changes variables of the shell"
+	}
+	return partVerdict{kind: ByOther, why: why}
+}
+
+// editCommand tells the commands that the mode acceptEdits covers.
+func editCommand(name string) bool {
+	switch name {
+	case "mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed":
+		return true
+	}
+	return false
+}
+
+// plainEdit tells the commands that do nothing but change the content of the files they name, so
+// that an Edit rule for these files is enough.
+func plainEdit(name string) bool { return editCommand(name) || name == "tee" || name == "truncate" }
+
+// fileCommand allows file commands by mode or by Edit rules.
+func (s *shellEval) fileCommand(p *shellsyntax.Part, safe bool) (partVerdict, bool) {
+	name := p.Name()
+	if !safe || !plainEdit(name) || len(p.Exec) > 0 || len(p.Loose) > 0 || p.Forms[len(p.Forms)-1].Name != name || !p.Forms[len(p.Forms)-1].Stripped {
+		return partVerdict{}, false
+	}
+	for k := range p.Words {
+		if w := &p.Words[k]; w.Unknown() {
+			return partVerdict{}, false
+		}
+	}
+	writes := 0
+	all := true
+	var rule *compiled
+	for k := range p.Uses {
+		u := &p.Uses[k]
+		if u.Redirect {
+			continue
+		}
+		if u.Intent != shellsyntax.Write && u.Intent != shellsyntax.Delete {
+			continue
+		}
+		writes++
+		r := s.editRule(u)
+		all = all && r != nil
+		if r != nil {
+			rule = r
+		}
+	}
+	if writes == 0 {
+		return partVerdict{}, false
+	}
+	if s.pol.Mode == AcceptEdits && editCommand(name) {
+		return partVerdict{ok: true, kind: ByMode, why: "the mode “accept edits” covers it"}, true
+	}
+	if all && s.pol.Mode != Plan {
+		return partVerdict{ok: true, kind: ByRule, why: "an Edit rule covers its files", rule: rule}, true
+	}
+	return partVerdict{}, false
+}
+
+// editRule finds the Edit allow rule for a path that is written.
+func (s *shellEval) editRule(u *shellsyntax.PathUse) *compiled {
+	if u.Glob || u.Unknown || u.Unbased || u.Path == "" {
+		return nil
+	}
+	return s.bothSpellings(s.pathRules("Edit", AllowList), s.placeOf(u.Path))
+}
+
+// byRule allows a command by an allow rule.
+func (s *shellEval) byRule(p *shellsyntax.Part, bare *compiled, safe bool) (partVerdict, bool) {
+	if bare != nil {
+		for _, a := range p.Assigns {
+			if dangerousVariable(a.Name) || !a.Static {
+				return partVerdict{kind: ByOther, why: "it sets " + a.Name + " for the command, which may decide what code runs"}, true
+			}
+		}
+		return partVerdict{ok: true, kind: ByRule, rule: bare, exact: true}, true
+	}
+	r, exact := s.allowRule(p, safe)
+	if r == nil {
+		return partVerdict{}, false
+	}
+	if exact {
+		return partVerdict{ok: true, kind: ByRule, rule: r, exact: true}, true
+	}
+	if why := notByPattern(p); why != "" {
+		return partVerdict{kind: BySafetyOption, why: why + "; a pattern does not cover that, only a rule for exactly this command", missing: s.missing(p)}, true
+	}
+	return partVerdict{ok: true, kind: ByRule, rule: r}, true
+}
+
+// BySafetyOption is the kind of questions about options that run programs.
+const BySafetyOption = ByOther
+
+// notByPattern tells why no rule with a wildcard can vouch for a part.
+func notByPattern(p *shellsyntax.Part) string {
+	if len(p.Exec) > 0 {
+		return p.Exec[0]
+	}
+	if name, wrapped := p.Wrapped(); wrapped {
+		return name + " runs another program"
+	}
+	for i := range p.Words {
+		if p.Words[i].Evaluates() {
+			return "the word " + p.Words[i].Text + " evaluates text that is only known at run time"
+		}
+	}
+	return ""
+}
+
+// allowRule finds an allow rule for a part, and whether it names the part exactly. A rule that
+// covers the text only by a wildcard is returned when there is no exact one.
+func (s *shellEval) allowRule(p *shellsyntax.Part, safe bool) (found *compiled, exact bool) {
+	form := p.Allow()
+	for _, text := range s.allowTexts(p, form, safe) {
+		for _, t := range s.shellRules() {
+			ix := t.shell[AllowList]
+			if ix == nil {
+				continue
+			}
+			r, ex := ix.allow(text, s.pol.Mode == Auto, s.pol.ClassifyShell)
+			if ex && r != nil {
+				return r, true
+			}
+			if r != nil && found == nil && !text.exactOnly {
+				found = r
+			}
+		}
+	}
+	return found, false
+}
+
+// allowText is one spelling a permission may name.
+type allowText struct {
+	first, text string
+	exactOnly   bool
+}
+
+func (s *shellEval) allowTexts(p *shellsyntax.Part, form shellsyntax.Form, safe bool) []allowText {
+	if !isASCII(form.Name) || form.Name == "" {
+		return nil
+	}
+	out := make([]allowText, 0, 3)
+	if !safe {
+		prefix := assignText(p)
+		return append(out, allowText{text: prefix + p.Canonical(0), first: firstOf(prefix), exactOnly: true})
+	}
+	out = append(out, allowText{first: p.Words[form.At].Canon, text: p.Canonical(form.At)})
+	if form.Name == "git" {
+		if sub := shellsyntax.GitSubcommand(p, form.At); sub > form.At+1 {
+			if plain, dirs := shellsyntax.GitPlain(p, form.At); plain || dirs {
+				out = append(out, allowText{first: "git", text: "git " + p.Canonical(sub)})
+			}
+		}
+	}
+	if form.At > 0 {
+		out = append(out, allowText{first: p.Words[0].Canon, text: p.Canonical(0), exactOnly: true})
+	}
+	return out
+}
+
+func assignText(p *shellsyntax.Part) string {
+	var b strings.Builder
+	for _, a := range p.Assigns {
+		if !a.Static || a.Odd {
+			return "\x02" // matches nothing
+		}
+		b.WriteString(a.Name + "=" + shellsyntax.Canonical(a.Value) + " ")
+	}
+	return b.String()
+}
+
+func firstOf(s string) string {
+	first, _, _ := strings.Cut(s, " ")
+	return first
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// allow finds an allow rule for a text.
+func (ix *shellIndex) allow(t allowText, auto, noShell bool) (found *compiled, exact bool) {
+	for _, list := range [2][]*compiled{ix.byFirst[t.first], ix.leading} {
+		for _, r := range list {
+			if auto && (r.broad || noShell) {
+				continue
+			}
+			switch {
+			case r.shell.spans:
+			case r.shell.exact != "" && r.shell.exact == t.text:
+				return r, true
+			case found == nil && !t.exactOnly && r.shell.pattern.match(t.text):
+				found = r
+			}
+		}
+	}
+	return found, false
+}
+
+// pathsVerdict checks the paths of an otherwise allowed part.
+func (s *shellEval) pathsVerdict(p *shellsyntax.Part, v partVerdict) partVerdict {
+	for k := range p.Uses {
+		u := &p.Uses[k]
+		var bad partVerdict
+		switch {
+		case u.Network:
+			bad = partVerdict{kind: BySafety, why: "it opens a network connection through " + u.Text}
+		case u.Intent == shellsyntax.Read || u.Intent == shellsyntax.Enter:
+			bad = s.readVerdict(u)
+		default:
+			bad = s.writeVerdict(p, u, v)
+		}
+		if bad.why != "" {
+			bad.rule, bad.path = v.rule, u.Text
+			if bad.missing == "" {
+				bad.missing = v.missing
+			}
+			return bad
+		}
+	}
+	for k := range p.Redirs {
+		if odd := p.Redirs[k].Odd; odd != "" {
+			return partVerdict{kind: ByOther, why: "it redirects to " + odd, rule: v.rule}
+		}
+	}
+	if v.kind == ByReadOnly {
+		v.ok = true
+		for k := range p.Uses {
+			if u := &p.Uses[k]; u.Intent == shellsyntax.Write || u.Intent == shellsyntax.Delete {
+				v.kind = ByMode
+				if r := s.editRule(u); r != nil {
+					v.kind, v.rule = ByRule, r
+				}
+			}
+		}
+	}
+	return v
+}
+
+// readVerdict checks a path that is read. The zero verdict means it is fine.
+func (s *shellEval) readVerdict(u *shellsyntax.PathUse) partVerdict {
+	switch {
+	case u.Unknown:
+		return partVerdict{kind: ByDirectory, why: "which path " + u.Text + " names is only known at run time"}
+	case u.Unbased:
+		return partVerdict{kind: ByDirectory, why: "in which directory " + u.Text + " lies is only known at run time"}
+	case u.Glob:
+		if strings.Contains(u.Path, "..") || !s.inside(s.placeOf(pathpattern.LiteralHead(u.Path))) {
+			return partVerdict{kind: ByDirectory, why: u.Text + " may lie outside of the working directories"}
+		}
+		return partVerdict{}
+	}
+	pl := s.placeOf(u.Path)
+	if pl.err != nil {
+		return partVerdict{kind: ByDirectory, why: fmt.Sprintf("%s cannot be resolved: %v", u.Text, pl.err)}
+	}
+	if s.inside(pl) || s.bothSpellings(s.pathRules("Read", AllowList), pl) != nil {
+		return partVerdict{}
+	}
+	verb := "reads"
+	if u.Intent == shellsyntax.Enter {
+		verb = "goes to"
+	}
+	return partVerdict{kind: ByDirectory, why: fmt.Sprintf("it %s %s, outside of the working directories", verb, s.shown(u, pl)), missing: readRule(u, pl)}
+}
+
+// shown names a path for people, with where it leads when that differs.
+func (s *shellEval) shown(u *shellsyntax.PathUse, pl *place) string {
+	if pl.real != pl.path {
+		return u.Text + " (→ " + pl.real + ")"
+	}
+	return u.Text
+}
+
+// readRule is the rule that would let a path be read, or everything below a directory entered.
+func readRule(u *shellsyntax.PathUse, pl *place) string {
+	text := "Read(/" + pathpattern.Escape(pl.path)
+	if u.Intent == shellsyntax.Enter {
+		text += "/**"
+	}
+	return text + ")"
+}
+
+// writeVerdict checks a path that is written or removed.
+func (s *shellEval) writeVerdict(p *shellsyntax.Part, u *shellsyntax.PathUse, v partVerdict) partVerdict {
+	switch {
+	case u.Selected && v.inherited:
+		return partVerdict{} // an exact rule named the whole find command
+	case u.Unknown, u.Unbased:
+		if name := s.protectedUse(u); name != "" {
+			return partVerdict{kind: BySafety, why: "it may write " + u.Text + ", which is protected (" + name + ")"}
+		}
+		return partVerdict{kind: ByDirectory, why: "which file " + u.Text + " is, is only known at run time"}
+	case u.Glob:
+		return partVerdict{kind: ByDirectory, why: "which files " + u.Text + " names is only known at run time"}
+	}
+	pl := s.placeOf(u.Path)
+	if pl.err != nil {
+		return partVerdict{kind: ByDirectory, why: fmt.Sprintf("%s cannot be resolved: %v", u.Text, pl.err)}
+	}
+	if name := s.protectedName(pl); name != "" {
+		return partVerdict{kind: BySafety, why: fmt.Sprintf("it writes %s, which is protected (%s)", s.shown(u, pl), name)}
+	}
+	if u.Tilde || !s.inside(pl) {
+		return partVerdict{kind: ByDirectory, why: fmt.Sprintf("it writes %s, outside of the working directories", s.shown(u, pl))}
+	}
+	if s.pol.Mode == AcceptEdits && (u.Redirect || v.kind == ByMode) {
+		return partVerdict{}
+	}
+	if s.editRule(u) != nil && s.pol.Mode != Plan {
+		return partVerdict{}
+	}
+	if !u.Redirect && v.kind == ByRule && p.FileTool {
+		return partVerdict{}
+	}
+	return partVerdict{kind: ByDirectory, why: "it writes " + u.Text, missing: "Edit(" + s.editPattern(pl.path) + ")"}
+}
+
+// protectedUse looks whether a path that is not known in full could be a protected one.
+func (s *shellEval) protectedUse(u *shellsyntax.PathUse) string {
+	if u.Path == "" {
+		return ""
+	}
+	return s.protectedName(s.placeOf(u.Path))
+}
+
+// editPattern is the pattern of an Edit rule for one file. It is anchored at the root, so that it means
+// the same wherever it is saved.
+func (s *shellEval) editPattern(p string) string { return "/" + pathpattern.Escape(p) }
+
+// notAllowed is the verdict of a part nothing allows.
+func (s *shellEval) notAllowed(p *shellsyntax.Part) partVerdict {
+	v := partVerdict{kind: ByOther, missing: s.missing(p)}
+	switch {
+	case p.WhyNot != "" && p.Known:
+		v.why = "nothing allows it, and " + p.WhyNot
+	default:
+		v.why = "nothing allows " + displayName(p)
+	}
+	if s.pol.Mode == AcceptEdits && editCommand(p.Name()) {
+		v.kind = ByDirectory
+	}
+	return v
+}
+
+func displayName(p *shellsyntax.Part) string {
+	if n := p.Name(); n != "" && n != "/" {
+		return path.Base(n)
+	}
+	return p.Source
+}
