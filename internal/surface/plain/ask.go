@@ -1,0 +1,392 @@
+package plain
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/myelin-agent/myelin/internal/core/proto"
+)
+
+// guard is how long a question must have been on the screen before a key answers it. Keys typed
+// earlier were meant for the draft.
+const guard = 250 * time.Millisecond
+
+// question is one open question and how far its answering is.
+type question struct {
+	ask    proto.Ask
+	shown  time.Time // when it was painted
+	parts  []part    // the questions of an AskUserQuestion, or the fields of a form
+	at     int       // part that is asked now
+	values map[string]any
+	reason bool                         // the person is writing why not
+	local  func(option string) []string // the face's own question: what to do; empty: nothing chosen
+}
+
+// part is one thing to answer inside a question.
+type part struct {
+	key     string // under which the answer is sent
+	text    string
+	detail  string
+	choices []choice
+	multi   bool
+	free    bool   // an answer in own words is welcome
+	kind    string // of a form's field: string, number, integer, boolean
+	need    bool   // a form's field must be given
+}
+
+type choice struct{ label, detail string }
+
+// newQuestion prepares a question for answering.
+func newQuestion(a proto.Ask) *question {
+	q := &question{ask: a, values: map[string]any{}}
+	switch a.Kind {
+	case proto.AskQuestion:
+		q.parts = questionParts(a.Input)
+	case proto.AskForm:
+		q.parts = formParts(a.Schema)
+	}
+	return q
+}
+
+func questionParts(input json.RawMessage) []part {
+	var in struct {
+		Questions []struct {
+			Question string `json:"question"`
+			Header   string `json:"header"`
+			Options  []struct {
+				Label       string `json:"label"`
+				Description string `json:"description"`
+				Preview     string `json:"preview"`
+			} `json:"options"`
+			MultiSelect bool `json:"multiSelect"`
+		} `json:"questions"`
+	}
+	if json.Unmarshal(input, &in) != nil {
+		return nil
+	}
+	var out []part
+	for _, q := range in.Questions {
+		p := part{key: q.Question, text: q.Question, multi: q.MultiSelect, free: true}
+		for _, o := range q.Options {
+			p.choices = append(p.choices, choice{o.Label, o.Description})
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// options are the answers of a question about a right. Where none came with it, there are still
+// yes and no.
+func (q *question) options() []proto.Option {
+	if len(q.ask.Options) > 0 {
+		return q.ask.Options
+	}
+	return []proto.Option{{ID: "yes", Label: "Yes, once", Behavior: "allow"}, {ID: "no", Label: "No", Behavior: "deny"}}
+}
+
+// lines show the question, whole: nothing that would run is left out or hidden.
+func (q *question) lines(s Style, cells int) []string {
+	a := q.ask
+	title := a.Title
+	if title == "" {
+		title = string(a.Kind)
+		if a.Tool != "" {
+			title = a.Tool + " asks for permission"
+		}
+	}
+	lead := s.sign("? ", "question: ")
+	out := []string{""}
+	out = append(out, wrap(s.bold(s.yellow(lead+exactLine(title))), cells)...)
+	if a.Kind == proto.AskPlan {
+		out = append(out, markdown(planText(a), cells, s)...)
+	} else {
+		out = append(out, bodyLines(a)...)
+	}
+	for _, u := range a.Understood {
+		out = append(out, "    "+s.sign("├ ", "- ")+exactLine(u))
+	}
+	if a.Path != "" {
+		out = append(out, "  path: "+exactLine(a.Path))
+	}
+	if a.Reason != "" {
+		out = append(out, wrap(s.dim("  why: "+exactLine(a.Reason)), cells)...)
+	}
+	if len(q.parts) > 0 {
+		return append(out, q.partLines(s, cells)...)
+	}
+	for i, o := range q.options() {
+		line := fmt.Sprintf("  %d  %s", i+1, exactLine(o.Label))
+		if o.Detail != "" {
+			line += s.dim("  " + exactLine(o.Detail))
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// exactLine shows a text that a person is asked to allow, on one line with every control
+// character visible.
+func exactLine(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(exact(s), "\n", `\n`), "\t", `\t`)
+}
+
+// bodyLines are what exactly is asked. Line ends stay line ends; runs of blanks that would push
+// text out of sight are shown as their number.
+func bodyLines(a proto.Ask) []string {
+	text := a.Text
+	if text == "" {
+		text = decisive(a.Input)
+	}
+	if text == "" && len(a.Input) > 0 && string(a.Input) != "{}" {
+		text = string(a.Input)
+	}
+	if text == "" {
+		return nil
+	}
+	var out []string
+	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		out = append(out, "    "+blanks(strings.ReplaceAll(exact(l), "\t", `\t`)))
+	}
+	return out
+}
+
+// blanks names long runs of blanks by their number. Indentation at the start of a line is none.
+func blanks(line string) string {
+	body := strings.TrimLeft(line, " ")
+	indent := line[:len(line)-len(body)]
+	if len(indent) > 40 {
+		indent = fmt.Sprintf("[%d blanks]", len(indent))
+	}
+	var b strings.Builder
+	b.WriteString(indent)
+	for body != "" {
+		i := strings.Index(body, "        ")
+		if i < 0 {
+			b.WriteString(body)
+			break
+		}
+		n := leading(body[i:], ' ')
+		fmt.Fprintf(&b, "%s [%d blanks] ", body[:i], n)
+		body = body[i+n:]
+	}
+	return collapseTabs(b.String())
+}
+
+// collapseTabs names a long row of visible tabs by its number.
+func collapseTabs(s string) string {
+	for {
+		i := strings.Index(s, strings.Repeat(`\t`, 9))
+		if i < 0 {
+			return s
+		}
+		n := 0
+		for strings.HasPrefix(s[i+2*n:], `\t`) {
+			n++
+		}
+		s = s[:i] + fmt.Sprintf(` [%d tabs] `, n) + s[i+2*n:]
+	}
+}
+
+func planText(a proto.Ask) string {
+	var in struct {
+		Plan string `json:"plan"`
+	}
+	if json.Unmarshal(a.Input, &in) == nil && in.Plan != "" {
+		return in.Plan
+	}
+	return a.Text
+}
+
+func (q *question) partLines(s Style, cells int) []string {
+	p := q.parts[q.at]
+	var out []string
+	if len(q.parts) > 1 {
+		out = append(out, s.dim(fmt.Sprintf("  %d of %d", q.at+1, len(q.parts))))
+	}
+	out = append(out, wrap("  "+s.bold(exactLine(p.text)), cells)...)
+	if p.detail != "" {
+		out = append(out, wrap(s.dim("  "+exactLine(p.detail)), cells)...)
+	}
+	for i, c := range p.choices {
+		line := fmt.Sprintf("  %d  %s", i+1, exactLine(c.label))
+		if c.detail != "" {
+			line += s.dim("  " + exactLine(c.detail))
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// hint says how to answer.
+func (q *question) hint() string {
+	if q.reason {
+		return "why not? (Enter: no reason) "
+	}
+	if len(q.parts) == 0 {
+		return fmt.Sprintf("answer 1-%d, n: no and say why, Esc: no and stop ", len(q.options()))
+	}
+	p := q.parts[q.at]
+	switch {
+	case len(p.choices) > 0 && p.multi:
+		return fmt.Sprintf("numbers 1-%d with commas, or your own words: ", len(p.choices))
+	case len(p.choices) > 0 && p.free:
+		return fmt.Sprintf("number 1-%d, or your own words: ", len(p.choices))
+	case len(p.choices) > 0:
+		return fmt.Sprintf("number 1-%d: ", len(p.choices))
+	case !p.need:
+		return "answer (empty: leave out): "
+	}
+	return "answer: "
+}
+
+// single reports whether one key without Enter answers now.
+func (q *question) single() bool { return len(q.parts) == 0 && !q.reason && len(q.options()) <= 9 }
+
+// verdict is what an answer comes to.
+type verdict struct {
+	answer *proto.Answer // to be sent
+	again  string        // why the answer cannot be taken
+	said   string        // what was chosen, for the record on the screen
+}
+
+// key answers by one key.
+func (q *question) key(k string) verdict {
+	if n, err := strconv.Atoi(k); err == nil && n >= 1 && n <= len(q.options()) {
+		return q.choose(n - 1)
+	}
+	switch strings.ToLower(k) {
+	case "y":
+		for i, o := range q.options() {
+			if o.Behavior == "allow" || o.Behavior == "" {
+				return q.choose(i)
+			}
+		}
+	case "n":
+		q.reason = true
+		return verdict{}
+	}
+	return verdict{again: "that is none of the answers"}
+}
+
+func (q *question) choose(i int) verdict {
+	o := q.options()[i]
+	return verdict{
+		answer: &proto.Answer{ID: q.ask.ID, Behavior: o.Behavior, Option: o.ID, Updates: o.Updates, By: surfaceID},
+		said:   o.Label,
+	}
+}
+
+// refuse answers no; stop ends the turn with it.
+func (q *question) refuse(message string, stop bool) verdict {
+	said := "No"
+	if message != "" {
+		said += ": " + message
+	}
+	return verdict{answer: &proto.Answer{ID: q.ask.ID, Behavior: "deny", Message: message, Interrupt: stop, By: surfaceID}, said: said}
+}
+
+// giveUp is Esc or Ctrl-C: no, and the turn stops; the face's own question just closes.
+func (q *question) giveUp() verdict {
+	if q.local != nil {
+		return verdict{answer: &proto.Answer{ID: q.ask.ID}}
+	}
+	return q.refuse("", true)
+}
+
+// line answers by a typed line.
+func (q *question) line(text string) verdict {
+	text = strings.TrimSpace(text)
+	switch {
+	case q.reason:
+		return q.refuse(text, false)
+	case len(q.parts) == 0:
+		if rest, ok := strings.CutPrefix(text, "n "); ok {
+			return q.refuse(strings.TrimSpace(rest), false)
+		}
+		switch strings.ToLower(text) {
+		case "no":
+			return q.refuse("", false)
+		case "yes":
+			text = "y"
+		}
+		return q.key(text)
+	}
+	value, err := q.parts[q.at].value(text)
+	if err != nil {
+		return verdict{again: err.Error()}
+	}
+	if value != nil {
+		q.values[q.parts[q.at].key] = value
+	}
+	if q.at++; q.at < len(q.parts) {
+		return verdict{said: text}
+	}
+	raw, err := json.Marshal(q.values)
+	if err != nil {
+		return verdict{again: err.Error()}
+	}
+	return verdict{answer: &proto.Answer{ID: q.ask.ID, Behavior: "allow", Values: raw, By: surfaceID}, said: text}
+}
+
+// value reads the answer to one part; nil leaves it out.
+func (p part) value(text string) (any, error) {
+	if len(p.choices) > 0 {
+		return p.chosen(text)
+	}
+	if text == "" {
+		if p.need {
+			return nil, fmt.Errorf("%s is needed", p.text)
+		}
+		return nil, nil
+	}
+	switch p.kind {
+	case "boolean":
+		switch strings.ToLower(text) {
+		case "y", "yes", "true", "1":
+			return true, nil
+		case "n", "no", "false", "0":
+			return false, nil
+		}
+		return nil, fmt.Errorf("answer yes or no")
+	case "integer":
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no whole number", text)
+		}
+		return n, nil
+	case "number":
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no number", text)
+		}
+		return n, nil
+	}
+	return text, nil
+}
+
+func (p part) chosen(text string) (any, error) {
+	if text == "" {
+		return nil, fmt.Errorf("choose one of 1-%d", len(p.choices))
+	}
+	var labels []string
+	for f := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		n, err := strconv.Atoi(f)
+		if err != nil || n < 1 || n > len(p.choices) {
+			labels = nil
+			break
+		}
+		labels = append(labels, p.choices[n-1].label)
+	}
+	switch {
+	case len(labels) == 0 && p.free:
+		return text, nil
+	case len(labels) == 0:
+		return nil, fmt.Errorf("choose one of 1-%d", len(p.choices))
+	case len(labels) > 1 && !p.multi:
+		return nil, fmt.Errorf("choose one")
+	}
+	return strings.Join(labels, ", "), nil
+}

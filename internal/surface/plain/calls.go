@@ -1,0 +1,256 @@
+package plain
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/proto"
+)
+
+// How much of a result is shown; everything is in the transcript.
+const (
+	resultRows  = 3
+	failureRows = 10
+	diffRows    = 40
+	newFileRows = 10
+)
+
+func (p *Printer) callAnnounced(b proto.CallAnnounced) []string {
+	p.tools++
+	title := callTitle(b.Tool, b.Input, p.cwd)
+	p.calls[b.Call] = &callState{tool: b.Tool, title: title, input: b.Input}
+	p.activity = "running " + title
+	return nil
+}
+
+func (p *Printer) callProgress(b proto.CallProgress) {
+	title := oneLine(b.Tool)
+	if c := p.calls[b.Call]; c != nil {
+		title = c.title
+	}
+	p.activity = "running " + title + " · " + seconds(b.Seconds)
+	if lines := outputLines(b.Text); len(lines) > 0 {
+		p.activity += " · " + strings.TrimSpace(lines[len(lines)-1])
+	}
+}
+
+func (p *Printer) callEnded(b proto.CallEnded) []string {
+	c := p.calls[b.Call]
+	if c == nil {
+		c = &callState{tool: b.Tool, title: oneLine(b.Tool)}
+		p.calls[b.Call] = c
+	}
+	c.ended = &b
+	if c.result == nil {
+		return nil
+	}
+	return p.call(b.Call, c)
+}
+
+func (p *Printer) toolResult(m msg.Message) []string {
+	var out []string
+	for _, b := range m.Content {
+		r, ok := b.(msg.ToolResult)
+		if !ok {
+			continue
+		}
+		c := p.calls[r.CallID]
+		if c == nil {
+			continue // a call from before this surface came
+		}
+		c.result = &m
+		if c.ended != nil {
+			out = append(out, p.call(r.CallID, c)...)
+		}
+	}
+	return out
+}
+
+// call prints one call with what came of it.
+func (p *Printer) call(id string, c *callState) []string {
+	delete(p.calls, id)
+	how, took, text := "ok", 0.0, ""
+	if c.result != nil {
+		for _, b := range c.result.Content {
+			if r, ok := b.(msg.ToolResult); ok && r.CallID == id {
+				text = msg.TextOf(r.Content)
+				if r.IsError {
+					how = "error"
+				}
+			}
+		}
+	}
+	if c.ended != nil {
+		how, took = c.ended.Outcome, c.ended.Seconds
+		if c.ended.Display != "" {
+			text = c.ended.Display
+		}
+	}
+	if how == "refused" && text == "" {
+		text = "refused"
+	}
+	title := p.style.outcome(how) + " " + p.style.bold(c.title)
+	if how == "interrupted" || how == "not_run" {
+		title += " " + strings.ReplaceAll(how, "_", " ")
+	}
+	if took >= 1 {
+		title += p.style.dim(" · " + seconds(took))
+	}
+	if patch, ok := patchOf(c.result); ok && how == "ok" {
+		return append([]string{title + patch.counts(p.style)}, patch.lines(p.style)...)
+	}
+	return append([]string{title}, p.outcomeLines(c.tool, how, text)...)
+}
+
+// outcomeLines are the first lines of what came out, or the last of what went wrong.
+func (p *Printer) outcomeLines(tool, how, text string) []string {
+	lines := outputLines(text)
+	if how == "ok" && quiet(tool) {
+		return nil
+	}
+	most, head := resultRows, true
+	if how != "ok" {
+		most, head = failureRows, false
+	}
+	var left string
+	if n := len(lines) - most; n > 0 {
+		left = fmt.Sprintf("%s %d more lines", p.style.sign("…", "..."), n)
+		if head {
+			lines = lines[:most]
+		} else {
+			lines = lines[n:]
+		}
+	}
+	out := make([]string, 0, len(lines)+1)
+	if left != "" && !head {
+		out = append(out, "  "+p.style.dim(left))
+	}
+	for _, l := range lines {
+		out = append(out, "  "+l)
+	}
+	if left != "" && head {
+		out = append(out, "  "+p.style.dim(left))
+	}
+	return out
+}
+
+// quiet are the tools whose result is for the model: that it was read is all there is to say.
+func quiet(tool string) bool {
+	switch tool {
+	case "Read", "Grep", "Glob", "ToolSearch", "Skill", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TodoWrite":
+		return true
+	}
+	return false
+}
+
+// callTitle names a call by its tool and decisive argument, on one line.
+func callTitle(tool string, input json.RawMessage, cwd string) string {
+	arg := decisive(input)
+	if filepath.IsAbs(arg) && cwd != "" {
+		if rel, err := filepath.Rel(cwd, arg); err == nil && !strings.HasPrefix(rel, "..") {
+			arg = rel
+		}
+	}
+	first, more, _ := strings.Cut(strings.TrimSpace(arg), "\n")
+	if more = strings.TrimSpace(more); more != "" {
+		first += fmt.Sprintf(" … (+%d lines)", strings.Count(more, "\n")+1)
+	}
+	title := clip(oneLine(first), 100)
+	if title == "" {
+		return oneLine(tool)
+	}
+	return oneLine(tool) + "(" + title + ")"
+}
+
+// decisive is the argument that says most of what a call does.
+func decisive(input json.RawMessage) string {
+	var in map[string]any
+	if json.Unmarshal(input, &in) != nil {
+		return ""
+	}
+	for _, key := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "subject", "description", "skill", "prompt"} {
+		if key == "path" && in["pattern"] != nil {
+			continue
+		}
+		if s, ok := in[key].(string); ok && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// filePatch is the change a tool made to a file, in the published shape of its structured result.
+type filePatch struct {
+	Kind     string `json:"type"` // create, update
+	FilePath string `json:"filePath"`
+	Content  string `json:"content"`
+	Hunks    []struct {
+		OldStart int      `json:"oldStart"`
+		NewStart int      `json:"newStart"`
+		Lines    []string `json:"lines"`
+	} `json:"structuredPatch"`
+}
+
+func patchOf(m *msg.Message) (filePatch, bool) {
+	var patch filePatch
+	if m == nil || len(m.Structured) == 0 || m.Structured[0] != '{' {
+		return patch, false
+	}
+	if json.Unmarshal(m.Structured, &patch) != nil || patch.FilePath == "" {
+		return patch, false
+	}
+	return patch, len(patch.Hunks) > 0 || patch.Kind == "create"
+}
+
+func (f filePatch) counts(s Style) string {
+	added, removed := 0, 0
+	for _, h := range f.Hunks {
+		for _, l := range h.Lines {
+			added += boolInt(strings.HasPrefix(l, "+"))
+			removed += boolInt(strings.HasPrefix(l, "-"))
+		}
+	}
+	if f.Kind == "create" && len(f.Hunks) == 0 {
+		added = len(outputLines(f.Content))
+	}
+	return " " + s.green(fmt.Sprintf("+%d", added)) + " " + s.red(fmt.Sprintf("%s%d", s.sign("−", "-"), removed))
+}
+
+// lines shows the change with its sign in the first column, so that it can be copied as a diff.
+func (f filePatch) lines(s Style) []string {
+	var all []string
+	most := diffRows
+	if f.Kind == "create" {
+		most = newFileRows
+	}
+	if f.Kind == "create" && len(f.Hunks) == 0 {
+		for _, l := range outputLines(f.Content) {
+			all = append(all, s.green("+"+l))
+		}
+	}
+	for _, h := range f.Hunks {
+		if f.Kind != "create" {
+			all = append(all, s.dim(fmt.Sprintf("@@ -%d +%d @@", h.OldStart, h.NewStart)))
+		}
+		for _, l := range h.Lines {
+			all = append(all, diffLine(s, visible(l)))
+		}
+	}
+	if n := len(all) - most; n > 0 {
+		all = append(all[:most], s.dim(fmt.Sprintf("%s %d more lines", s.sign("…", "..."), n)))
+	}
+	return all
+}
+
+func diffLine(s Style, l string) string {
+	switch {
+	case strings.HasPrefix(l, "+"):
+		return s.green(l)
+	case strings.HasPrefix(l, "-"):
+		return s.red(l)
+	}
+	return l
+}

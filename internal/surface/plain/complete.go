@@ -1,0 +1,99 @@
+package plain
+
+import "strings"
+
+// menu is the list of ways to go on with a word.
+type menu struct {
+	items []Completion
+	at    int
+	last  int // bytes the present choice took in the draft
+}
+
+func (m menu) open() bool { return len(m.items) > 0 }
+
+func (m menu) rows(s Style) []string {
+	first := max(0, m.at-menuRows+1)
+	var out []string
+	for i := first; i < len(m.items) && i < first+menuRows; i++ {
+		line := "  " + oneLine(m.items[i].Text)
+		if m.items[i].Note != "" {
+			line += "  " + oneLine(m.items[i].Note)
+		}
+		if i == m.at {
+			out = append(out, s.bold(line))
+			continue
+		}
+		out = append(out, s.dim(line))
+	}
+	return out
+}
+
+// complete asks for ways to go on. It is done beside, so that a slow answer never holds up a key;
+// one that comes after the draft went on is dropped.
+func (k *keyFace) complete() {
+	if k.opt.Complete == nil {
+		return
+	}
+	before := k.draft.Before()
+	go guarded(k.crashed, func() { // ends with the completer, which heeds ctx
+		items := k.opt.Complete(k.ctx, before)
+		select {
+		case k.back <- func() { k.completed(before, items) }:
+		case <-k.ctx.Done():
+		}
+	})
+}
+
+func (k *keyFace) completed(before string, items []Completion) {
+	if k.draft.Before() != before || len(items) == 0 {
+		return
+	}
+	k.dirty, k.byKey = true, true
+	if len(items) == 1 {
+		k.put(items[0].Replace, items[0].Text)
+		return
+	}
+	common := items[0].Text
+	for _, it := range items[1:] {
+		for !strings.HasPrefix(it.Text, common) {
+			common = strings.ToValidUTF8(common[:len(common)-1], "")
+		}
+	}
+	replaced := items[0].Replace
+	if len(common) > replaced {
+		k.put(replaced, common)
+		replaced = len(common)
+	}
+	k.menu = menu{items: items, last: replaced}
+}
+
+// put replaces the last bytes before the cursor.
+func (k *keyFace) put(bytes int, text string) {
+	k.draft.change(false)
+	for bytes > 0 && k.draft.pos > 0 {
+		bytes -= len(k.draft.cells[k.draft.pos-1].content())
+		k.draft.pos--
+		k.draft.cells = append(k.draft.cells[:k.draft.pos:k.draft.pos], k.draft.cells[k.draft.pos+1:]...)
+	}
+	k.draft.insert(text)
+}
+
+// menuKey moves in the list, takes a choice, or closes the list and lets the key pass.
+func (k *keyFace) menuKey(key Key) bool {
+	m := &k.menu
+	switch key.Name {
+	case "tab", "down", "ctrl+n":
+		m.at = (m.at + 1) % len(m.items)
+	case "up", "ctrl+p":
+		m.at = (m.at + len(m.items) - 1) % len(m.items)
+	case "enter":
+		k.put(m.last, m.items[m.at].Text)
+		*m = menu{}
+	case "esc":
+		*m = menu{}
+	default:
+		*m = menu{}
+		return false
+	}
+	return true
+}

@@ -1,0 +1,233 @@
+package plain
+
+import (
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/core/proto"
+)
+
+// key carries out one key, wherever it belongs: to a question, a search, a list, or the draft.
+func (k *keyFace) key(key Key) {
+	if key.Name != k.leaveArmed {
+		k.leaveArmed = ""
+	}
+	if k.anywhere(key) {
+		return
+	}
+	if q := k.asked(); q != nil && !q.shown.IsZero() && k.opt.Now().Sub(q.shown) >= guard {
+		k.answerKey(q, key)
+		return
+	}
+	if k.search != nil {
+		k.searchKey(key)
+		return
+	}
+	if k.menu.open() && k.menuKey(key) {
+		return
+	}
+	k.draftKey(key)
+}
+
+// anywhere carries out the keys that mean the same everywhere.
+func (k *keyFace) anywhere(key Key) bool {
+	switch key.Name {
+	case "ctrl+c":
+		k.interruptKey()
+	case "ctrl+z":
+		k.suspend()
+	case "ctrl+l":
+		k.redraw()
+	case "shift+tab":
+		k.print(k.nextMode())
+	case "ctrl+t":
+		k.print(k.printer.TodoList())
+	default:
+		return false
+	}
+	return true
+}
+
+// redraw draws the frame anew below what was printed; the conversation is never cleared.
+func (k *keyFace) redraw() {
+	k.painter.shown.rows = append([]string(nil), k.painter.shown.rows...)
+	for i := range k.painter.shown.rows {
+		k.painter.shown.rows[i] = "\x00"
+	}
+}
+
+// answerKey answers a question.
+func (k *keyFace) answerKey(q *question, key Key) {
+	if q.single() && key.Name == "text" {
+		for _, c := range strings.Split(key.Text, "") {
+			if k.asked() != q || q.reason {
+				return // the rest of what came at once was not meant for the next question
+			}
+			k.print(k.settle(q.key(c)))
+		}
+		return
+	}
+	switch key.Name {
+	case "esc":
+		k.answer.Clear()
+		k.print(k.settle(q.giveUp()))
+	case "ctrl+d":
+		if k.answer.Empty() {
+			k.leaveKey()
+			return
+		}
+		k.answer.Key(key)
+	case "enter":
+		if q.single() {
+			return // a question about a right wants one of its own keys
+		}
+		text := k.answer.Text()
+		k.answer.Clear()
+		k.print(k.settle(q.line(text)))
+	default:
+		if !q.single() {
+			k.answer.Key(key)
+		}
+	}
+}
+
+// draftKey edits, sends or steers.
+func (k *keyFace) draftKey(key Key) {
+	switch key.Name {
+	case "enter":
+		k.enterKey()
+	case "esc":
+		k.escapeKey()
+	case "ctrl+d":
+		if k.draft.Empty() {
+			k.leaveKey()
+			return
+		}
+		k.draft.Key(key)
+	case "up", "ctrl+p":
+		k.upKey()
+	case "down", "ctrl+n":
+		k.downKey()
+	case "ctrl+r":
+		k.search = &search{at: -1, draft: k.draft.Text()}
+	case "ctrl+b":
+		if k.busy() {
+			k.print(k.do(proto.ToBackground{}))
+			return
+		}
+		k.draft.Key(key)
+	case "tab":
+		k.complete()
+	case "ctrl+g":
+		k.editOutside()
+	case "paste":
+		k.pastedAt = k.opt.Now()
+		k.draft.Paste(key.Text, key.More)
+	default:
+		k.edit(key)
+	}
+}
+
+// edit changes the draft. What was called up from the history is a draft of its own from then on.
+func (k *keyFace) edit(key Key) {
+	if k.recall.at == 0 {
+		k.draft.Key(key)
+		return
+	}
+	before := k.draft.Text()
+	k.draft.Key(key)
+	if k.draft.Text() != before {
+		k.recall.reset()
+	}
+}
+
+func (k *keyFace) enterKey() {
+	if k.opt.Now().Sub(k.pastedAt) < afterPaste {
+		k.draft.Insert("\n") // it came with the paste
+		return
+	}
+	if k.draft.Continue() {
+		return
+	}
+	text := k.draft.Text()
+	k.draft.Clear()
+	k.recall.reset()
+	k.print(k.submit(text))
+}
+
+func (k *keyFace) escapeKey() {
+	if k.busy() {
+		if !k.stopping {
+			k.print(k.interrupt())
+		}
+		return
+	}
+	k.recall.reset()
+}
+
+func (k *keyFace) upKey() {
+	if k.takeBack() || k.draft.vertical(false, k.draftCells()) {
+		return
+	}
+	if text, ok := k.recall.older(k.draft.Text()); ok {
+		k.draft.Set(text)
+	}
+}
+
+func (k *keyFace) downKey() {
+	if k.draft.vertical(true, k.draftCells()) {
+		return
+	}
+	if text, ok := k.recall.newer(); ok {
+		k.draft.Set(text)
+	}
+}
+
+// searchKey looks through the history while its query is typed.
+func (k *keyFace) searchKey(key Key) {
+	s := k.search
+	switch key.Name {
+	case "text":
+		s.query += key.Text
+		k.find(max(0, s.at))
+	case "backspace":
+		r := []rune(s.query)
+		s.query = string(r[:max(0, len(r)-1)])
+		k.find(0)
+	case "ctrl+r":
+		k.find(s.at + 1)
+	case "esc", "ctrl+g":
+		k.endSearch(s.draft)
+	case "enter":
+		text := s.found
+		k.endSearch("")
+		k.print(k.submit(text))
+	default: // any other key goes on with what was found
+		text := s.found
+		if text == "" {
+			text = s.draft
+		}
+		k.endSearch(text)
+		if key.Name != "tab" && key.Name != "right" {
+			k.draftKey(key)
+		}
+	}
+}
+
+func (k *keyFace) find(from int) {
+	if k.search.query == "" {
+		k.search.at, k.search.found = -1, ""
+		return
+	}
+	if n, text, ok := k.recall.find(k.search.query, from); ok {
+		k.search.at, k.search.found = n, text
+	}
+}
+
+func (k *keyFace) endSearch(text string) {
+	k.search = nil
+	k.recall.reset()
+	k.draft.Clear()
+	if text != "" {
+		k.draft.Set(text)
+	}
+}

@@ -1,0 +1,66 @@
+package plain
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// editOutside opens the draft in the person's own editor. The session goes on meanwhile; what it
+// says is printed when the terminal comes back.
+func (k *keyFace) editOutside() {
+	editor := k.opt.Getenv("VISUAL")
+	if editor == "" {
+		editor = k.opt.Getenv("EDITOR")
+	}
+	if editor == "" {
+		k.print([]string{k.style.yellow("no editor: set VISUAL or EDITOR")})
+		return
+	}
+	file, err := draftFile(k.draft.Text())
+	if err != nil {
+		k.print([]string{k.style.red("error: " + oneLine(err.Error()))})
+		return
+	}
+	if k.writing {
+		<-k.written
+		k.writing = false
+	}
+	k.restore()
+	k.taken = true
+	go guarded(k.crashed, func() { // ends with the editor
+		cmd := exec.CommandContext(k.ctx, "sh", "-c", editor+` "$1"`, "sh", file)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		bad := cmd.Run()
+		k.back <- func() { k.edited(file, bad) }
+	})
+}
+
+func draftFile(text string) (string, error) {
+	f, err := os.CreateTemp("", "myelin-*.md")
+	if err != nil {
+		return "", fmt.Errorf("write the draft: %w", err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		f.Close()
+		return "", fmt.Errorf("write the draft: %w", err)
+	}
+	return f.Name(), f.Close()
+}
+
+func (k *keyFace) edited(file string, bad error) {
+	k.taken = false
+	k.resume()
+	defer os.Remove(file)
+	if bad != nil {
+		k.print([]string{k.style.red("error: editor: " + oneLine(bad.Error()))})
+		return
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		k.print([]string{k.style.red("error: " + oneLine(err.Error()))})
+		return
+	}
+	k.draft.Set(strings.TrimRight(string(raw), "\n"))
+}

@@ -1,0 +1,217 @@
+package plain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/myelin-agent/myelin/internal/core/proto"
+)
+
+// system prints what the program itself has to say.
+func (p *Printer) system(e proto.Event) []string {
+	switch b := e.Body.(type) {
+	case proto.Denied:
+		return p.denied("", b)
+	case proto.Notice:
+		return p.notify(b)
+	case proto.Retry:
+		p.activity = fmt.Sprintf("%s, trying again in %s (%d of %d)", retryReason(b), seconds(float64(b.DelayMS)/1000), b.Attempt, b.Max)
+	case proto.Fallback:
+		return []string{p.style.yellow(oneLine(fmt.Sprintf("model: %s takes over from %s: %s", b.To, b.From, b.Reason)))}
+	case proto.ModeChanged:
+		return []string{p.style.dim("mode: " + oneLine(b.Mode))}
+	case proto.ModelChanged:
+		return []string{p.style.dim("model: " + oneLine(b.Model))}
+	case proto.Compacting:
+		return p.compacting(b)
+	case proto.Compacted:
+		p.activity = ""
+		text := "compacted " + thousands(b.PreTokens)
+		if b.PostTokens > 0 {
+			text += p.style.sign(" → ", " -> ") + thousands(b.PostTokens)
+		}
+		return []string{p.style.dim(p.style.sign("── ", "-- ") + text + p.style.sign(" ──", " --"))}
+	case proto.HookEnded:
+		return p.hook(b)
+	case proto.SessionReset:
+		return []string{p.style.dim(fmt.Sprintf("session %s (%s)", oneLine(b.New), oneLine(b.Trigger)))}
+	case proto.Ended:
+		if b.Reason == proto.EndHook && b.Detail != "" {
+			return []string{p.style.yellow("stopped by a hook: " + oneLine(b.Detail))}
+		}
+	case proto.AskClosed:
+		return p.askClosed(b)
+	case proto.Activity, proto.Queued, proto.Shaped, proto.HookStarted, proto.Ask:
+		// shown elsewhere: in the draft's surroundings, or as a question
+	case proto.Other:
+		return []string{p.style.dim("(" + oneLine(b.Kind) + ")")}
+	}
+	return nil
+}
+
+func retryReason(b proto.Retry) string {
+	reason := strings.ReplaceAll(b.Kind, "_", " ")
+	if b.Status != 0 {
+		reason += fmt.Sprintf(" (%d)", b.Status)
+	}
+	return oneLine(reason)
+}
+
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%dk", (n+500)/1000)
+}
+
+func (p *Printer) denied(who string, b proto.Denied) []string {
+	text := fmt.Sprintf("%s %s%s refused: %s", p.style.sign("⊘", "!"), who, oneLine(b.Tool), oneLine(b.Message))
+	if b.Rule != "" {
+		text += "; it would need the rule " + oneLine(b.Rule)
+	}
+	return wrap(p.style.yellow(text), p.cells())
+}
+
+// notify prints a notice; the same one within a minute is not said again.
+func (p *Printer) notify(b proto.Notice) []string {
+	key := b.Level + b.Text
+	if key == p.notice && p.lastEvent.Sub(p.noticeAt) < time.Minute {
+		return nil
+	}
+	p.notice, p.noticeAt = key, p.lastEvent
+	text := oneLine(b.Text)
+	switch b.Level {
+	case "error":
+		text = p.style.red("error: " + text)
+	case "warning":
+		text = p.style.yellow("warning: " + text)
+	default:
+		text = p.style.dim(text)
+	}
+	return wrap(text, p.cells())
+}
+
+func (p *Printer) compacting(b proto.Compacting) []string {
+	if b.Active {
+		p.activity = "compacting the conversation"
+		return nil
+	}
+	p.activity = ""
+	if b.Error == "" {
+		return nil
+	}
+	return wrap(p.style.red("error: compaction: "+oneLine(b.Error)), p.cells())
+}
+
+func (p *Printer) hook(b proto.HookEnded) []string {
+	if b.Outcome != "error" {
+		return nil
+	}
+	text := "hook " + b.Name + " failed"
+	if b.ExitCode != nil {
+		text += fmt.Sprintf(" (exit code %d)", *b.ExitCode)
+	}
+	if out := oneLine(b.Stderr); out != "" {
+		text += ": " + out
+	}
+	return wrap(p.style.yellow(oneLine(text)), p.cells())
+}
+
+// askClosed says who decided, where it was not the person at this surface.
+func (p *Printer) askClosed(b proto.AskClosed) []string {
+	switch {
+	case b.By == surfaceID:
+		return nil
+	case b.By != "":
+		return []string{p.style.dim(oneLine("decided by " + b.By + ": " + b.Behavior))}
+	case b.Why != "":
+		return []string{p.style.dim("question withdrawn: " + oneLine(b.Why))}
+	}
+	return nil
+}
+
+// task prints when running work begins in the background and when it ends.
+func (p *Printer) task(e proto.Event) []string {
+	switch b := e.Body.(type) {
+	case proto.TaskStarted:
+		return p.taskBegan(b.Task)
+	case proto.TaskUpdated:
+		if b.Task.Backgrounded && !p.tasks[b.Task.ID].Backgrounded {
+			return p.taskBegan(b.Task)
+		}
+	case proto.TaskEnded:
+		began := p.tasks[b.Task.ID]
+		delete(p.tasks, b.Task.ID)
+		if !b.Task.Backgrounded && !began.Backgrounded && b.Task.Kind != "agent" {
+			return nil // its call tells
+		}
+		return p.taskEnded(b)
+	}
+	return nil
+}
+
+func (p *Printer) taskBegan(t proto.Task) []string {
+	p.tasks[t.ID] = t
+	if !t.Backgrounded && t.Kind != "agent" {
+		return nil
+	}
+	where := ""
+	if t.Backgrounded {
+		where = " in the background"
+	}
+	return []string{p.style.dim(fmt.Sprintf("%s %s%s: %s", p.style.sign("▸", ">"), oneLine(t.Kind), where, oneLine(t.Description)))}
+}
+
+func (p *Printer) taskEnded(b proto.TaskEnded) []string {
+	t := b.Task
+	text := fmt.Sprintf("%s %s %s: %s", p.style.outcome(t.Status), oneLine(t.Kind), oneLine(t.Status), oneLine(t.Description))
+	if t.ExitCode != nil && *t.ExitCode != 0 {
+		text += fmt.Sprintf(" (exit code %d)", *t.ExitCode)
+	}
+	if t.StartMS > 0 && t.EndMS > t.StartMS {
+		text += p.style.dim(" · " + seconds(float64(t.EndMS-t.StartMS)/1000))
+	}
+	if t.Error != "" {
+		text += ": " + oneLine(t.Error)
+	}
+	return []string{text}
+}
+
+// todosChanged prints the model's list when it is made, and later what changed in it.
+func (p *Printer) todosChanged(items []proto.Todo) []string {
+	old := map[string]proto.Todo{}
+	for _, t := range p.todos {
+		old[t.ID] = t
+	}
+	p.todos = append([]proto.Todo(nil), items...)
+	var out []string
+	for _, t := range items {
+		if was, ok := old[t.ID]; !ok || was.Status != t.Status || was.Subject != t.Subject {
+			out = append(out, p.todoLine(t))
+		}
+	}
+	return out
+}
+
+func (p *Printer) todoLine(t proto.Todo) string {
+	switch t.Status {
+	case "completed":
+		return p.style.green(p.style.sign("  ☒ ", "  [x] ")) + p.style.dim(oneLine(t.Subject))
+	case "in_progress":
+		return p.style.sign("  ▸ ", "  [>] ") + p.style.bold(oneLine(t.Subject))
+	}
+	return p.style.sign("  ☐ ", "  [ ] ") + oneLine(t.Subject)
+}
+
+// TodoList is the model's whole list.
+func (p *Printer) TodoList() []string {
+	if len(p.todos) == 0 {
+		return []string{p.style.dim("no todos")}
+	}
+	var out []string
+	for _, t := range p.todos {
+		out = append(out, p.todoLine(t))
+	}
+	return out
+}

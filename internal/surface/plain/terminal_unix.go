@@ -1,0 +1,146 @@
+//go:build unix
+
+package plain
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// osTerminal is a terminal of the operating system.
+type osTerminal struct {
+	in, out    *os.File
+	wakeR, own *os.File // a byte on own ends a wait for keys
+
+	mu    sync.Mutex // guards the rest
+	cond  *sync.Cond // raw changed
+	found *term.State
+	raw   bool
+}
+
+// OpenTerminal takes the terminal behind two files. It changes nothing yet.
+func OpenTerminal(in, out *os.File) (Terminal, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("open the terminal: %w", err)
+	}
+	t := &osTerminal{in: in, out: out, wakeR: r, own: w}
+	t.cond = sync.NewCond(&t.mu)
+	return t, nil
+}
+
+func (t *osTerminal) Raw(on bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fd := int(t.in.Fd())
+	if on == t.raw {
+		return nil
+	}
+	if !on {
+		t.raw = false
+		_, err := t.own.Write([]byte{0}) // stop reading before the next owner of the terminal begins
+		if bad := term.Restore(fd, t.found); err == nil {
+			err = bad
+		}
+		return err
+	}
+	state, err := term.MakeRaw(fd)
+	if err != nil {
+		return fmt.Errorf("set the terminal to raw mode: %w", err)
+	}
+	t.found, t.raw = state, true
+	t.cond.Broadcast()
+	return nil
+}
+
+// Read waits without a wake-up until a key is there.
+func (t *osTerminal) Read(p []byte) (int, error) {
+	for {
+		t.mu.Lock()
+		for !t.raw {
+			t.cond.Wait()
+		}
+		t.mu.Unlock()
+		fds := []unix.PollFd{
+			{Fd: int32(t.in.Fd()), Events: unix.POLLIN},
+			{Fd: int32(t.wakeR.Fd()), Events: unix.POLLIN},
+		}
+		if _, err := unix.Poll(fds, -1); err != nil {
+			if err == unix.EINTR {
+				continue
+			}
+			return 0, fmt.Errorf("wait for keys: %w", err)
+		}
+		if fds[1].Revents != 0 {
+			var one [1]byte
+			if _, err := t.wakeR.Read(one[:]); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		return t.in.Read(p)
+	}
+}
+
+func (t *osTerminal) Write(p []byte) (int, error) { return t.out.Write(p) }
+
+func (t *osTerminal) Size() (int, int) {
+	w, h, err := term.GetSize(int(t.out.Fd()))
+	if err != nil || w <= 0 || h <= 0 {
+		return 80, 24
+	}
+	return w, h
+}
+
+// Signals are the signals an interactive session heeds. The terminal's stop signal is none of them:
+// key mode watches for it itself, since it must be let go for a moment to take effect.
+func Signals() []os.Signal {
+	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGWINCH, syscall.SIGCONT}
+}
+
+func isResize(s os.Signal) bool   { return s == syscall.SIGWINCH }
+func isContinue(s os.Signal) bool { return s == syscall.SIGCONT }
+
+// stopper holds back the terminal's stop signal until the modes are undone.
+type stopper struct {
+	C    chan os.Signal // somebody asks us to stop
+	cont chan os.Signal
+}
+
+func newStopper() *stopper {
+	s := &stopper{C: make(chan os.Signal, 1), cont: make(chan os.Signal, 1)}
+	signal.Notify(s.C, syscall.SIGTSTP)
+	signal.Notify(s.cont, syscall.SIGCONT)
+	return s
+}
+
+func (s *stopper) close() {
+	signal.Stop(s.C)
+	signal.Stop(s.cont)
+}
+
+// halt stops the process group as the terminal's own Ctrl-Z would, and returns when it goes on. In
+// a group that no shell waits for the system ignores the signal, and halt returns after a moment.
+func (s *stopper) halt() error {
+	select {
+	case <-s.cont: // of an earlier stop
+	default:
+	}
+	signal.Reset(syscall.SIGTSTP)
+	defer signal.Notify(s.C, syscall.SIGTSTP)
+	if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
+		return err
+	}
+	select { // the stop may take effect a moment after the signal was sent
+	case <-s.cont:
+	case <-time.After(300 * time.Millisecond):
+	}
+	return nil
+}

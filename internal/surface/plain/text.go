@@ -1,0 +1,95 @@
+package plain
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// width is the number of cells a text takes.
+func width(s string) int { return ansi.StringWidth(s) }
+
+// graphemes calls yield with each grapheme cluster of s and its width in cells.
+func graphemes(s string, yield func(cluster string, cells int)) {
+	for s != "" {
+		c, w := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+		if c == "" { // never, but a loop without progress would hang the keyboard
+			return
+		}
+		yield(c, w)
+		s = s[len(c):]
+	}
+}
+
+// clip cuts a text to a number of cells, with a mark.
+func clip(s string, cells int) string {
+	if cells < 1 {
+		return ""
+	}
+	return ansi.Truncate(s, cells, "…")
+}
+
+// wrap breaks text into lines of at most so many cells. Styles open at a break are closed there
+// and opened anew, so that each line stands for itself.
+func wrap(s string, cells int) []string {
+	if cells < 1 {
+		cells = 1
+	}
+	return seal(strings.Split(ansi.Wrap(s, cells, ""), "\n"))
+}
+
+// seal makes each line carry its own styles.
+func seal(lines []string) []string {
+	var open []string
+	for i, line := range lines {
+		prefix := strings.Join(open, "")
+		open = openStyles(open, line)
+		suffix := ""
+		if len(open) > 0 {
+			suffix = "\x1b[m"
+		}
+		lines[i] = prefix + line + suffix
+	}
+	return lines
+}
+
+// openStyles are the style sequences still on after a line.
+func openStyles(open []string, line string) []string {
+	open = append([]string(nil), open...)
+	for {
+		i := strings.Index(line, "\x1b[")
+		if i < 0 {
+			return open
+		}
+		j := strings.IndexByte(line[i:], 'm')
+		if j < 0 {
+			return open
+		}
+		open = applyStyle(open, line[i:i+j+1])
+		line = line[i+j+1:]
+	}
+}
+
+// applyStyle adds a style sequence of ours, or takes out those it switches off.
+func applyStyle(open []string, seq string) []string {
+	var off func(string) bool
+	switch seq {
+	case "\x1b[m", "\x1b[0m":
+		return nil
+	case "\x1b[22m":
+		off = func(s string) bool { return s == "\x1b[1m" || s == "\x1b[2m" }
+	case "\x1b[39m":
+		off = func(s string) bool { return len(s) == 5 && s[2] == '3' }
+	case "\x1b[23m", "\x1b[24m", "\x1b[29m":
+		off = func(s string) bool { return s == "\x1b["+seq[3:4]+"m" }
+	default:
+		return append(open, seq)
+	}
+	kept := open[:0]
+	for _, s := range open {
+		if !off(s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
