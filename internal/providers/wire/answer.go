@@ -3,6 +3,9 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
@@ -22,6 +25,7 @@ type Answer struct {
 	next    int // index of the next block
 	blocks  []*Block
 	calls   int
+	ids     map[string]bool // of calls
 }
 
 // Block is one block that grows.
@@ -77,10 +81,11 @@ func (a *Answer) Ping() {
 // told with its first text, so that one that stays empty is never seen by anybody.
 func (a *Answer) Open(b msg.Block) *Block {
 	n := &Block{a: a, block: b}
-	switch b.(type) {
+	switch b := b.(type) {
 	case msg.Thinking:
 		n.kind = provider.ThinkingDelta
 	case msg.ToolCall:
+		n.block = a.named(b)
 		n.kind = provider.InputDelta
 		a.calls++
 	case msg.Unknown:
@@ -93,6 +98,26 @@ func (a *Answer) Open(b msg.Block) *Block {
 		n.begin()
 	}
 	return n
+}
+
+// named gives a call what it needs to be answered: a name, and an id that no other call of this
+// answer has. Weak models and servers leave both out, or repeat an id.
+func (a *Answer) named(c msg.ToolCall) msg.ToolCall {
+	if c.Name == "" {
+		c.Name = "unknown"
+	}
+	if c.ID == "" {
+		c.ID = "call_" + uuid.NewString()
+	}
+	if a.ids == nil {
+		a.ids = map[string]bool{}
+	}
+	id := c.ID
+	for n := 2; a.ids[c.ID]; n++ {
+		c.ID = fmt.Sprintf("%s_%d", id, n)
+	}
+	a.ids[c.ID] = true
+	return c
 }
 
 func (b *Block) begin() {
