@@ -197,6 +197,7 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Add(string(body))
 	f.Add(stream(begin, stop))
+	f.Add(stream(begin, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking"}}`, "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"signature_delta\",\"signature\":\"a\x93b\"}}", stop))
 	f.Add("event: error\ndata: {\"type\":\"error\"}\n\n")
 	f.Fuzz(func(t *testing.T, body string) {
 		m := anthropic.New(anthropic.Config{Info: info("claude-sonnet-4-5"), BaseURL: "http://fuzz", APIKey: "key", HTTP: canned(body)})

@@ -89,7 +89,8 @@ func (a *Answer) Open(b msg.Block) *Block {
 		n.kind = provider.InputDelta
 		a.calls++
 	case msg.Unknown:
-		n.kind = provider.InputDelta
+		b.Raw = CleanJSON(b.Raw)
+		n.block, n.kind = b, provider.InputDelta
 	default:
 		n.kind = provider.TextDelta
 	}
@@ -193,8 +194,9 @@ func (b *Block) Sign(text Text) {
 	if len(text) == 0 || b.closed || b.a.gone {
 		return
 	}
-	b.sig = append(b.sig, text...)
-	b.tell(provider.SignatureDelta, text)
+	from := len(b.sig)
+	b.sig = mend(b.sig, text)
+	b.tell(provider.SignatureDelta, b.sig[from:])
 }
 
 // Len is the number of bytes of text so far.
