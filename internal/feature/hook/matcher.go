@@ -1,0 +1,121 @@
+package hook
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dlclark/regexp2/v2"
+)
+
+// matchLimit bounds one match of a pattern.
+const matchLimit = 100 * time.Millisecond
+
+// matcher says whether a group concerns a match value. The zero matcher matches everything.
+type matcher struct {
+	exact   []string // nil: not a list
+	pattern *regexp2.Regexp
+}
+
+var (
+	exactList   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_\- ,|]*$`) })
+	exactNarrow = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_|]*$`) })
+)
+
+// compile reads a matcher: nothing or * matches all, plain names separated by | or , are exact,
+// anything else is an unanchored regular expression in JavaScript's dialect.
+func compile(text string, spec Spec) (matcher, error) {
+	if text == "" || text == "*" && spec.Name != FileChanged || !spec.Matched {
+		return matcher{}, nil
+	}
+	list, separators := exactList(), "|,"
+	if spec.Narrow {
+		list, separators = exactNarrow(), "|"
+	}
+	if list.MatchString(text) || (spec.Name == FileChanged && !strings.ContainsAny(text, `\^$[](){}+?*`)) {
+		m := matcher{exact: []string{}}
+		for _, name := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+			if name = strings.TrimSpace(name); name != "" {
+				m.exact = append(m.exact, today(name, spec))
+			}
+		}
+		return m, nil
+	}
+	re, err := regexp2.Compile(text, regexp2.ECMAScript)
+	if err != nil {
+		return matcher{}, err
+	}
+	re.MatchTimeout = matchLimit
+	return matcher{pattern: re}, nil
+}
+
+// matches reports whether the group concerns the value. An error is a pattern that ran into its
+// limit.
+func (m matcher) matches(value string, spec Spec) (bool, error) {
+	switch {
+	case m.exact != nil:
+		return slices.Contains(m.exact, value), nil
+	case m.pattern == nil:
+		return true, nil
+	}
+	for _, name := range append([]string{value}, olderNames(value, spec)...) {
+		ok, err := m.pattern.MatchString(name)
+		if err != nil {
+			return false, fmt.Errorf("matching %q: %w", name, err)
+		}
+		if ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// legacy maps older tool names, which public files still use, to today's.
+func legacy() map[string]string {
+	return map[string]string{
+		"Task": "Agent", "MultiEdit": "Edit", "BashOutput": "TaskOutput", "AgentOutput": "TaskOutput",
+		"KillShell": "TaskStop", "KillBash": "TaskStop", "NotebookRead": "Read",
+	}
+}
+
+// today is the name a tool has now.
+func today(name string, spec Spec) string {
+	if now, ok := legacy()[name]; ok && spec.Tool {
+		return now
+	}
+	return name
+}
+
+// olderNames are the names a tool had before, so that patterns written for them go on working.
+func olderNames(name string, spec Spec) []string {
+	if !spec.Tool {
+		return nil
+	}
+	var out []string
+	for older, now := range legacy() {
+		if now == name {
+			out = append(out, older)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// WatchNames are the file names the matchers of FileChanged ask to watch, in the working directory.
+func WatchNames(handlers []*Handler) []string {
+	var out []string
+	for _, h := range handlers {
+		if h.Event != FileChanged {
+			continue
+		}
+		for name := range strings.SplitSeq(h.Matcher, "|") {
+			if name != "" && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}

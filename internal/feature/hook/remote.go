@@ -1,0 +1,237 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// plainClient follows redirects within one host only.
+func plainClient() *http.Client {
+	return &http.Client{CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		if len(via) > 5 || req.URL.Host != via[0].URL.Host {
+			return errors.New("a redirect to another host is not followed")
+		}
+		return nil
+	}}
+}
+
+// post sends the input to a URL.
+func (h *Hooks) post(ctx context.Context, spec Spec, x *Handler, input json.RawMessage) answer {
+	if h.cfg.HTTPURLs != nil && !slices.ContainsFunc(*h.cfg.HTTPURLs, func(p string) bool { return urlMatches(p, x.URL) }) {
+		return answer{failure: "its URL is not in allowedHttpHookUrls"}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.URL, bytes.NewReader(input))
+	if err != nil {
+		return answer{failure: err.Error()}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for name, value := range x.Headers {
+		switch http.CanonicalHeaderKey(name) {
+		case "Content-Length", "Transfer-Encoding":
+		default:
+			req.Header.Set(name, h.header(x, value))
+		}
+	}
+	resp, err := h.cfg.HTTP.Do(req)
+	if err != nil {
+		return answer{failure: "it cannot be reached: " + urlError(err)}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxOutput))
+	switch {
+	case err != nil:
+		return answer{failure: "its answer broke off: " + err.Error()}
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return answer{failure: fmt.Sprintf("it answered %s", resp.Status)}
+	case len(bytes.TrimSpace(body)) == 0:
+		return answer{}
+	}
+	a := readOutput(spec, string(body), "", 0)
+	if a.plain != "" {
+		return answer{failure: "its answer is no JSON object"}
+	}
+	return a
+}
+
+// urlError is an error of the HTTP client without the URL, which may carry a secret.
+func urlError(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err.Error()
+	}
+	return err.Error()
+}
+
+var variable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
+})
+
+// header fills in the variables a handler may name; any other becomes empty.
+func (h *Hooks) header(x *Handler, value string) string {
+	return variable().ReplaceAllStringFunc(value, func(v string) string {
+		name := strings.Trim(v, "${}")
+		if !slices.Contains(x.EnvVars, name) || (h.cfg.HTTPVars != nil && !slices.Contains(*h.cfg.HTTPVars, name)) {
+			return ""
+		}
+		return h.cfg.Getenv(name)
+	})
+}
+
+// urlMatches compares a URL with a pattern: * matches any run of characters, the host is compared
+// without case and without a dot at its end.
+func urlMatches(pattern, target string) bool {
+	u, err := url.Parse(target)
+	if err != nil || u.User != nil {
+		return false
+	}
+	u.Host = strings.ToLower(u.Host)
+	if host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port(); port == "" {
+		u.Host = host
+	} else {
+		u.Host = host + ":" + port
+	}
+	scheme, rest, ok := strings.Cut(pattern, "://")
+	if ok {
+		host, path, slash := strings.Cut(rest, "/")
+		pattern = strings.ToLower(scheme) + "://" + strings.TrimSuffix(strings.ToLower(host), ".")
+		if slash {
+			pattern += "/" + path
+		}
+	}
+	return wildcard(pattern, u.String())
+}
+
+// wildcard matches s against a pattern in which * stands for any run of characters, in linear time.
+func wildcard(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == s
+	}
+	if !strings.HasPrefix(s, parts[0]) {
+		return false
+	}
+	s = s[len(parts[0]):]
+	last := parts[len(parts)-1]
+	for _, p := range parts[1 : len(parts)-1] {
+		i := strings.Index(s, p)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(p):]
+	}
+	return strings.HasSuffix(s, last)
+}
+
+// callTool lets a tool of a connected server answer.
+func (h *Hooks) callTool(ctx context.Context, spec Spec, x *Handler, input json.RawMessage) answer {
+	if h.cfg.CallTool == nil {
+		return answer{failure: "the server " + x.Server + " is not connected"}
+	}
+	var values any
+	if err := json.Unmarshal(input, &values); err != nil {
+		return answer{failure: err.Error()}
+	}
+	args := json.RawMessage("{}")
+	if len(x.Input) > 0 {
+		var template any
+		if err := json.Unmarshal(x.Input, &template); err != nil {
+			return answer{failure: err.Error()}
+		}
+		filled, err := json.Marshal(fillIn(template, values))
+		if err != nil {
+			return answer{failure: err.Error()}
+		}
+		args = filled
+	}
+	text, isError, err := h.cfg.CallTool(ctx, x.Server, x.Tool, args)
+	switch {
+	case err != nil:
+		return answer{failure: err.Error()}
+	case isError:
+		return answer{failure: "the tool failed: " + firstLine(text)}
+	}
+	return readOutput(spec, text, "", 0)
+}
+
+var field = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z0-9_.]+)\}`) })
+
+// fillIn replaces ${path.to.field} in every string of a template by the value of the input.
+func fillIn(template, values any) any {
+	switch t := template.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, v := range t {
+			out[k] = fillIn(v, values)
+		}
+		return out
+	case []any:
+		out := make([]any, len(t))
+		for i, v := range t {
+			out[i] = fillIn(v, values)
+		}
+		return out
+	case string:
+		return field().ReplaceAllStringFunc(t, func(ref string) string { return lookup(values, ref[2:len(ref)-1]) })
+	}
+	return template
+}
+
+func lookup(values any, path string) string {
+	for name := range strings.SplitSeq(path, ".") {
+		m, ok := values.(map[string]any)
+		if !ok {
+			return ""
+		}
+		values = m[name]
+	}
+	switch v := values.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	raw, err := json.Marshal(values)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+// askModel lets a model, or an agent with read-only tools, answer.
+func (h *Hooks) askModel(ctx context.Context, spec Spec, x *Handler, input json.RawMessage) answer {
+	ask := h.cfg.Ask
+	if x.Kind == Agent {
+		ask = h.cfg.RunAgent
+	}
+	if ask == nil {
+		return answer{failure: "no model can be asked here"}
+	}
+	text, err := ask(ctx, x.Model, fillPrompt(x.Prompt, input))
+	if err != nil {
+		return answer{failure: err.Error()}
+	}
+	return readVerdict(spec, x, text)
+}
+
+// fillPrompt puts the input in the place of $ARGUMENTS, or at the end; \$ is a dollar.
+func fillPrompt(prompt string, input json.RawMessage) string {
+	const dollar = "\x00"
+	p := strings.ReplaceAll(prompt, `\$`, dollar)
+	if strings.Contains(p, "$ARGUMENTS") {
+		p = strings.ReplaceAll(p, "$ARGUMENTS", string(input))
+	} else {
+		p += "\n\n" + string(input)
+	}
+	return strings.ReplaceAll(p, dollar, "$") +
+		"\n\nAnswer with one JSON object and nothing else: {\"ok\": true} or {\"ok\": false, \"reason\": \"…\"}."
+}
