@@ -191,10 +191,12 @@ func TestQuotedTextIsTakenWordForWord(t *testing.T) {
 
 func TestRulesAreFoundInRefusals(t *testing.T) {
 	for text, want := range map[string]string{
-		"Permission to run `go test ./...` was denied. To allow it add the rule Bash(go test *).": "Bash(go test *)",
-		"denied; rule: \"Bash(go test ./...:*)\"\nmore":                                           "Bash(go test ./...:*)",
-		"needs approval: Edit(/src/(a).go)":                                                       "Edit(/src/(a).go)",
-		"Permission denied by the user.":                                                          "",
+		"This call was not run: no rule allows it. An allow rule such as Bash(go test *) in the settings would let it run. Do not work around": "Bash(go test *)",
+		"This call was not run: nobody can be asked. An allow rule such as WebSearch in the settings would let it run.":                        "WebSearch",
+		"denied; missing rule: \"Bash(go test ./...:*)\"\nmore":                                                                                "Bash(go test ./...:*)",
+		"needs approval: Edit(/src/(a).go)":                                 "Edit(/src/(a).go)",
+		"This call was not run: denied by the rule Bash(rm *). Do not work": "",
+		"Permission denied by the user.":                                    "",
 	} {
 		o := outcome{text: text, failed: true}
 		if !o.refused() {

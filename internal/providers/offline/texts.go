@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
+
+	"github.com/myelin-agent/myelin/internal/core/msg"
 )
 
 // helpText says what this model can do and how to get a better one.
@@ -50,24 +51,31 @@ func (o outcome) refused() bool {
 
 var (
 	refusalWords = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)permission|not allowed|not permitted|\bdenied\b|\bdeny\b|refused|rejected|declined|not approved|needs? approval|requires? approval|blocked by`)
+		return regexp.MustCompile(`(?i)was not run|not run:|permission|not allowed|not permitted|\bdenied\b|\bdeny\b|refused|rejected|declined|not approved|needs? approval|requires? approval|blocked by`)
 	})
 	// osRefusal is what the system says of a file, not the gate of a call.
 	osRefusal = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)\b(open|read|write|stat|lstat|mkdir|rename|unlink|chmod|create) \S+: permission denied`)
 	})
+	// ruleStart finds the rule a refusal names as the one that would allow the call; a rule that
+	// denied it is named otherwise.
 	ruleStart = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\b(?:Bash|Read|Edit|Write|NotebookEdit|Glob|Grep|WebFetch|WebSearch|Skill|Agent|mcp__\w+)\(`)
+		return regexp.MustCompile(`(?i)(?:allow rule such as|(?:would|to) allow (?:it|this)[^\n(]*?\brule|missing rule:?|rule (?:is )?missing:?|needs? approval:?)\s+["'` + "`" + `]?([A-Z]\w+|mcp__[\w*-]+)`)
 	})
 )
 
-// ruleIn finds a permission rule in a text, up to the bracket that closes it; empty: there is none.
+// ruleIn finds the rule that would allow a refused call, up to the bracket that closes it; empty:
+// none is named.
 func ruleIn(text string) string {
-	at := ruleStart().FindStringIndex(text)
+	at := ruleStart().FindStringSubmatchIndex(text)
 	if at == nil {
 		return ""
 	}
-	line, _, _ := strings.Cut(text[at[0]:], "\n")
+	name := text[at[2]:at[3]]
+	line, _, _ := strings.Cut(text[at[2]:], "\n")
+	if !strings.HasPrefix(line[len(name):], "(") {
+		return name
+	}
 	depth := 0
 	for i, r := range line {
 		switch r {
@@ -109,10 +117,7 @@ func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
+	return msg.Cut(s, most) + "…"
 }
 
 func firstLine(s string) string {

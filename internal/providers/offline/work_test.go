@@ -380,7 +380,7 @@ func TestOutcomesOfTests(t *testing.T) {
 		{outcome{text: "?   \tx\t[no test files]\n"}, "found no tests"},
 		{outcome{text: "Exit code 1\n--- FAIL: TestA (0.0s)\nFAIL\n", failed: true}, "Failing:\n\n- TestA"},
 		{outcome{text: "Command did not complete within its 120s timeout and was moved to the background with id b1"}, "have not finished"},
-		{outcome{text: "Permission to use Bash was denied: no rule allows it. Rule: Bash(go test *)", failed: true}, "The rule that would allow it is `Bash(go test *)`"},
+		{outcome{text: "This call was not run: no rule allows it. An allow rule such as Bash(go test *) in the settings would let it run.", failed: true}, "The rule that would allow it is `Bash(go test *)`"},
 		{outcome{text: "Exit code 127\nsh: 1: go: not found", failed: true}, "could not run the tests"},
 	} {
 		w := &work{}

@@ -2,8 +2,11 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/myelin-agent/myelin/internal/core/msg"
 )
 
 // check returns what the request misses, a line each. A nil Expect demands nothing.
@@ -24,7 +27,7 @@ func (e *Expect) check(f Facts) (missed []string) {
 		}
 	}
 	for _, tool := range e.Tools {
-		if !contains(f.Tools, tool) {
+		if !slices.Contains(f.Tools, tool) {
 			missed = append(missed, fmt.Sprintf("expected the tool %s, declared are: %s", tool, orNone(append([]string{}, f.Tools...))))
 		}
 	}
@@ -71,10 +74,7 @@ func head(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
+	return msg.Cut(s, most) + "…"
 }
 
 // around is the place in s with a little before and after it, on one line.

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -176,19 +177,10 @@ func (p *Player) newID(taken []string) string {
 	for {
 		p.made++
 		id := fmt.Sprintf("toolu_script_%04d", p.made)
-		if !contains(taken, id) {
+		if !slices.Contains(taken, id) {
 			return id
 		}
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }
 
 // fill replaces the placeholders in s. In JSON text they can only stand inside strings, so the
