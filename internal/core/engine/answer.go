@@ -281,6 +281,9 @@ func (st *streaming) finish(ended []*slot) {
 // bill reports what the request used, also when it failed after the service took it up.
 func (st *streaming) bill() {
 	if st.cfg.Spent != nil && st.started {
-		st.cfg.Spent(st.cfg.Lane, st.model.Info(), st.usage, st.cfg.Effects.Now().Sub(st.began))
+		st.cfg.Spent(Spending{
+			Lane: st.cfg.Lane, Model: st.model.Info(), Usage: st.usage,
+			Took: st.cfg.Effects.Now().Sub(st.began), Failed: st.err != nil,
+		})
 	}
 }

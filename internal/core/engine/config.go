@@ -52,7 +52,7 @@ type Config struct {
 	// open. Messages it returns are added and the turn goes on.
 	Stop func(ctx context.Context, t Turn) (Stopping, error)
 	// Spent is told the usage of every request, also of failed ones that were billed.
-	Spent func(lane provider.Lane, model provider.Info, u msg.Usage, took time.Duration)
+	Spent func(Spending)
 	// Late is told of a call that was given up when it did not return in time after an interrupt,
 	// and ended after all. It may come after the run is over, from the call's goroutine.
 	Late func(tool.Done)
@@ -64,6 +64,15 @@ type Config struct {
 	Agent   *tool.Scope
 	Effects Effects
 	Limits  Limits
+}
+
+// Spending is one request that was billed.
+type Spending struct {
+	Lane   provider.Lane
+	Model  provider.Info
+	Usage  msg.Usage
+	Took   time.Duration
+	Failed bool // it brought no whole answer
 }
 
 // Verdict is what Authorize decides of one call. The zero Verdict refuses.
