@@ -324,7 +324,11 @@ func (q *question) line(text string) verdict {
 	if q.at++; q.at < len(q.parts) {
 		return verdict{said: text}
 	}
-	raw, err := json.Marshal(q.values)
+	var values any = q.values
+	if q.ask.Kind == proto.AskQuestion {
+		values = map[string]any{"answers": q.values} // as the tool's input has them
+	}
+	raw, err := json.Marshal(values)
 	if err != nil {
 		return verdict{again: err.Error()}
 	}

@@ -256,7 +256,7 @@ func TestQuestionsOfTheModel(t *testing.T) {
 	r.term.AwaitText(t, "3 of 3")
 	r.term.Type("my own", "\r")
 	a := r.op().(proto.Answer)
-	if want := `{"Name?":"my own","Which database?":"7","Which extras?":"a, c"}`; string(a.Values) != want || a.Behavior != "allow" {
+	if want := `{"answers":{"Name?":"my own","Which database?":"7","Which extras?":"a, c"}}`; string(a.Values) != want || a.Behavior != "allow" {
 		t.Errorf("answered %+v %s", a, a.Values)
 	}
 }

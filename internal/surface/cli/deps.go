@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/surface/headless"
+	"github.com/myelin-agent/myelin/internal/surface/plain"
+)
+
+// Session is what the faces of the command line need of a session.
+type Session interface {
+	Do(proto.Op) error
+	Events(ctx context.Context) iter.Seq[proto.Event]
+	View() plain.View
+	Close(ctx context.Context) error
+}
+
+// Deps are the functions behind the command line. A nil function leaves its command, or its
+// flag's value, out of the program: what is listed works. Errors that implement
+// "ExitCode() int" choose the exit code, and a refused resume implements "ResumeRefused() string",
+// which returns the session's id.
+type Deps struct {
+	Helpers []Helper
+	Inert   []string // flags that are read but that nothing acts upon yet
+
+	// Open starts a session. Flags holds what app.Options has no place for.
+	Open func(ctx context.Context, o app.Options, f *Flags) (Session, error)
+	// Init tells what a headless turn opens with.
+	Init func(Session) headless.Init
+	// StreamInput runs a session driven by lines of JSON from a host.
+	StreamInput func(ctx context.Context, o app.Options, f *Flags, h headless.Options, in io.Reader) int
+	// History yields earlier prompts, newest first.
+	History func(o app.Options) plain.History
+	// Complete completes the word before the cursor of a draft.
+	Complete func(s Session) plain.Completer
+
+	FakeAPI    func(ctx context.Context, r FakeAPIRequest, out io.Writer) error
+	Models     func(ctx context.Context, o app.Options) ([]ModelRow, error)
+	CheckModel func(ctx context.Context, o app.Options, name string, tell func(Check)) error
+	Tools      func(ctx context.Context, o app.Options) ([]ToolRow, error)
+	Sessions   func(ctx context.Context, cwd string, all bool) ([]SessionRow, error)
+	State      func(ctx context.Context, r StateRequest, out io.Writer) error
+	Replay     func(ctx context.Context, r ReplayRequest, out io.Writer) (*app.Options, error) // options: the session to fork
+	Doctor     func(ctx context.Context, o app.Options, tell func(Check)) error
+	Config     ConfigDeps
+	Permission PermissionDeps
+	Sandbox    SandboxDeps
+	HooksTest  func(ctx context.Context, o app.Options, r HookRequest, out io.Writer) error
+	Policy     PolicyDeps
+	Tasks      TaskDeps
+}
+
+// ConfigDeps are the functions of "myelin config".
+type ConfigDeps struct {
+	Get      func(ctx context.Context, o app.Options, key string) (ConfigValue, error)
+	Set      func(ctx context.Context, o app.Options, scope, key string, value json.RawMessage) (note string, err error)
+	Explain  func(ctx context.Context, o app.Options, key string) ([]ConfigValue, error) // strongest first
+	Validate func(ctx context.Context, o app.Options, files []string) ([]Problem, error) // no files: those in force
+	List     func(ctx context.Context, o app.Options) ([]ConfigValue, error)
+	Path     func(ctx context.Context, o app.Options) ([]ConfigFile, error)
+	Schema   func() (json.RawMessage, error)
+}
+
+// PermissionDeps are the functions of "myelin permissions".
+type PermissionDeps struct {
+	Why  func(ctx context.Context, o app.Options, r CallRequest) (Decision, error)
+	Test func(ctx context.Context, o app.Options, file string, tell func(Check)) error
+	List func(ctx context.Context, o app.Options) ([]RuleRow, error)
+}
+
+// SandboxDeps are the functions of "myelin sandbox".
+type SandboxDeps struct {
+	Status func(ctx context.Context, o app.Options) ([]Check, error)
+	Run    func(ctx context.Context, o app.Options, args []string, p Process) (code int, err error)
+}
+
+// PolicyDeps are the functions of "myelin policy".
+type PolicyDeps struct {
+	Show    func(ctx context.Context, o app.Options) (json.RawMessage, error)
+	Refresh func(ctx context.Context, o app.Options) (note string, err error)
+}
+
+// TaskDeps are the functions of "myelin tasks"; session may be empty: the newest of the folder.
+type TaskDeps struct {
+	List   func(ctx context.Context, session string) ([]proto.Task, error)
+	Stop   func(ctx context.Context, session, id string) error
+	Output func(ctx context.Context, session, id string, follow bool, out io.Writer) error
+}
+
+// FakeAPIRequest says what "myelin fake-api" serves.
+type FakeAPIRequest struct {
+	Script string // file
+	API    string // anthropic, openai-responses, openai-chat, gemini
+	Listen string // loopback address and port
+	Log    string // file for the requests, empty: none
+}
+
+// ModelRow is one model one could use.
+type ModelRow struct {
+	provider.Info
+	Found  string `json:"found"`             // where: a variable, a local server, built in
+	Chosen bool   `json:"chosen"`            // would be used now
+	Why    string `json:"problem,omitempty"` // why it cannot be used
+}
+
+// Check is one line of an examination.
+type Check struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // ok, warning, failed, info
+	Detail string `json:"detail,omitempty"`
+	Fix    string `json:"fix,omitempty"` // what would mend it
+}
+
+// ToolRow is one tool and what became of it on its way into the pool.
+type ToolRow struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	State       string          `json:"state"` // offered, deferred, filtered, denied, absent
+	Step        string          `json:"step"`  // which step of the pool decided
+	Reason      string          `json:"reason,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+}
+
+// SessionRow is one earlier session.
+type SessionRow struct {
+	ID          string    `json:"id"`
+	Title       string    `json:"title"`
+	Cwd         string    `json:"cwd"`
+	Branch      string    `json:"branch,omitempty"`
+	Changed     time.Time `json:"changed"`
+	FirstPrompt string    `json:"first_prompt,omitempty"`
+	LastPrompt  string    `json:"last_prompt,omitempty"`
+	Open        bool      `json:"open,omitempty"` // in another process
+}
+
+// StateRequest says what "myelin state" prints.
+type StateRequest struct {
+	Session string   // empty: the newest of the folder
+	Cwd     string   // absolute
+	Fields  []string // SLICE or SLICE.FIELD; none: everything
+	JSON    bool
+	Diff    [2]string // two revisions, empty: none
+	Names   bool      // the fields with type, lifetime and writer, no values
+}
+
+// ReplayRequest says what "myelin replay" does.
+type ReplayRequest struct {
+	File string
+	At   string    // revision, empty: the last
+	Diff [2]string // two revisions, empty: none
+	Fork bool      // start a session from there
+	JSON bool
+}
+
+// ConfigValue is the value of a setting and where it stands.
+type ConfigValue struct {
+	Key    string          `json:"key"`
+	Value  json.RawMessage `json:"value"`
+	Scope  string          `json:"scope"`           // default: nobody set it
+	Place  string          `json:"place,omitempty"` // file and line
+	Winner bool            `json:"in_force"`
+	Note   string          `json:"note,omitempty"`
+}
+
+// ConfigFile is one settings file.
+type ConfigFile struct {
+	Scope  string `json:"scope"`
+	Path   string `json:"path"`
+	State  string `json:"state"` // read, missing, unreadable, not trusted
+	Writes bool   `json:"written"`
+}
+
+// Problem is one thing wrong in a file.
+type Problem struct {
+	Place string `json:"place"` // file and line
+	Level string `json:"level"` // error, warning
+	Text  string `json:"text"`
+}
+
+// CallRequest is a tool call to be explained.
+type CallRequest struct {
+	Tool  string
+	Input json.RawMessage
+	Mode  string // empty: that of the settings
+}
+
+// Decision is how a call would be decided and why.
+type Decision struct {
+	Behavior string          `json:"behavior"`
+	Lines    []string        `json:"lines"` // the reasons for people, one a line
+	Data     json.RawMessage `json:"data"`  // everything, as JSON
+}
+
+// RuleRow is one permission rule in force.
+type RuleRow struct {
+	List  string `json:"list"` // allow, ask, deny
+	Rule  string `json:"rule"`
+	Scope string `json:"scope"`
+	Place string `json:"place,omitempty"`
+	Note  string `json:"note,omitempty"` // why it has no effect, where it has none
+}
+
+// HookRequest says which hooks are tried, on what.
+type HookRequest struct {
+	Event string
+	Match string          // tool name or the event's own key
+	Input json.RawMessage // fields of the hook's input beside the usual ones
+	JSON  bool
+}

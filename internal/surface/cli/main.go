@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/surface/headless"
+)
+
+// Protocol is the release of the published headless protocol the program speaks. SDKs probe it.
+const Protocol = "2.1.332"
+
+// Helper answers an internal mode of the program, such as the sandbox helper, before anything
+// else is built. It reports whether the arguments (without the program's name) were its own.
+type Helper func(args []string) (code int, mine bool)
+
+// Main runs the program with its arguments (args[0] is its name) and returns the exit code. The
+// version and the helper modes are answered first: they are asked for each shell command, and
+// must not wait for the command line to be built.
+func Main(args []string, p Process, d Deps) int {
+	if len(args) > 0 {
+		args = args[1:]
+	}
+	if len(args) > 0 {
+		if text, ok := versionLine(args[0]); ok {
+			fmt.Fprintln(p.Out, text)
+			return headless.ExitDone
+		}
+	}
+	for _, helper := range d.Helpers {
+		if code, mine := helper(args); mine {
+			return code
+		}
+	}
+	c := &command{process: p, deps: d, args: args}
+	return c.run(context.Background())
+}
+
+// command is one run of the command line.
+type command struct {
+	process Process
+	deps    Deps
+	args    []string
+	flags   *Flags
+}
+
+func (c *command) run(ctx context.Context) int {
+	root := c.root()
+	if len(c.args) > 0 && isCommand(root, c.args[0]) {
+		root.SetArgs(c.args)
+		if err := root.ExecuteContext(ctx); err != nil {
+			return c.fail(err)
+		}
+		return headless.ExitDone
+	}
+	return c.session(ctx, root)
+}
+
+// streamJSON reports whether the arguments name the published protocol, however the rest reads.
+func streamJSON(args []string) bool {
+	for _, a := range args {
+		if a == "stream-json" || strings.HasSuffix(a, "=stream-json") {
+			return true
+		}
+	}
+	return false
+}

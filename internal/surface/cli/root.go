@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// root builds the command line: the session itself with its flags, and a command for every
+// function that was handed in.
+func (c *command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "myelin [flags] [prompt]",
+		Short: "A coding agent in your terminal",
+		Long: "Myelin works on the project in the current folder: it reads, edits, runs commands and tests,\n" +
+			"and asks before it does what you have not allowed.\n\n" +
+			"Without a prompt an interactive session starts; -p answers one prompt and ends.",
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return ended(c.session(cmd.Context(), root)) }
+	root.SetIn(c.process.In)
+	root.SetOut(c.process.Out)
+	root.SetErr(c.process.Err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(err, cmd.Flags()) })
+	c.flags = &Flags{}
+	c.flags.define(root.Flags())
+	root.Flags().BoolP("version", "v", false, "print the version")
+	completeChoices(root)
+	for _, add := range c.commands() {
+		if add != nil {
+			root.AddCommand(add)
+		}
+	}
+	root.InitDefaultHelpFlag()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
+// commands are the commands whose functions are there; nil for the others.
+func (c *command) commands() []*cobra.Command {
+	return []*cobra.Command{
+		c.sessionsCommand(), c.resumeCommand(), c.demoCommand(), c.modelsCommand(), c.toolsCommand(), c.configCommand(),
+		c.permissionsCommand(), c.sandboxCommand(), c.hooksCommand(), c.policyCommand(), c.tasksCommand(), c.stateCommand(),
+		c.replayCommand(), c.doctorCommand(), c.fakeAPICommand(), c.versionCommand(),
+	}
+}
+
+func completeChoices(root *cobra.Command) {
+	for name, choices := range map[string][]string{
+		"output-format":   {"text", "json", "stream-json"},
+		"input-format":    {"text", "stream-json"},
+		"permission-mode": modes(),
+		"effort":          efforts(),
+		"setting-sources": {"user", "project", "local"},
+	} {
+		// The flag was defined a moment ago, so registering it cannot fail.
+		_ = root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// isCommand reports whether a word names a command, also one that only shells ask for.
+func isCommand(root *cobra.Command, word string) bool {
+	if word == cobra.ShellCompRequestCmd || word == cobra.ShellCompNoDescRequestCmd {
+		return true
+	}
+	return slices.ContainsFunc(root.Commands(), func(cmd *cobra.Command) bool { return cmd.Name() == word || cmd.HasAlias(word) })
+}
+
+// mistyped is the command a lone word was probably meant to be; sent to a model it would cost
+// money and puzzle it.
+func mistyped(root *cobra.Command, prompt []string) string {
+	if len(prompt) != 1 || strings.ContainsAny(prompt[0], " \t\n") || len(prompt[0]) < 4 {
+		return ""
+	}
+	word := strings.ToLower(prompt[0])
+	for _, cmd := range root.Commands() {
+		d := distance(word, cmd.Name())
+		if d == 1 || d == 2 && len(word) >= 7 {
+			return cmd.Name()
+		}
+	}
+	return ""
+}
+
+// group is a command that only holds others; nil when none of them is there.
+func group(use, short string, children ...*cobra.Command) *cobra.Command {
+	children = slices.DeleteFunc(children, func(c *cobra.Command) bool { return c == nil })
+	if len(children) == 0 {
+		return nil
+	}
+	var names []string
+	for _, child := range children {
+		names = append(names, child.Name())
+	}
+	g := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("%s needs one of: %s", use, strings.Join(names, ", "))
+			}
+			text := fmt.Sprintf("%s has no command %q", use, args[0])
+			if near := nearest(args[0], names); near != "" {
+				text += fmt.Sprintf(" (did you mean %s?)", near)
+			}
+			return &usageError{text}
+		},
+	}
+	g.AddCommand(children...)
+	return g
+}
+
+// argsBetween checks the number of arguments with a sentence of ours.
+func argsBetween(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || most >= 0 && len(args) > most {
+			return usagef("%s takes %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,6 @@
+package cli
+
+// Wired are the functions of this program's own parts.
+func Wired() Deps {
+	return Deps{}
+}
