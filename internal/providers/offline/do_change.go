@@ -143,7 +143,7 @@ func makeWrite(g groups) task {
 		verb := "created"
 		if !there.failed && len(resultLines(there)) > 0 {
 			verb = "overwrote"
-			if got, ok := w.one(read(p)); !ok {
+			if got, ok := w.lookAt(readInput{Path: p}); !ok {
 				return
 			} else if got.failed {
 				w.say(got.failure("read `" + p + "` before overwriting it"))
@@ -167,7 +167,7 @@ func makeAppend(g groups) task {
 		if !w.need("Edit", "append to `"+p+"`") {
 			return
 		}
-		got, ok := w.one(read(p))
+		got, ok := w.lookAt(readInput{Path: p})
 		if !ok {
 			return
 		}
@@ -260,11 +260,11 @@ func (w *work) replaceIn(files []string, old, text string, whole bool) {
 	if !w.need("Read", "read the files first") || !w.need("Edit", "change files") {
 		return
 	}
-	reads := make([]call, len(files))
+	reads := make([]readInput, len(files))
 	for i, f := range files {
-		reads[i] = read(f)
+		reads[i].Path = f
 	}
-	contents, ok := w.do(reads...)
+	contents, ok := w.look(reads...)
 	if !ok {
 		return
 	}

@@ -99,7 +99,7 @@ func number(s string) int {
 // readFile reads a file; when there is none of that name it looks for one elsewhere and reads the
 // only hit. ok is false when the work must wait or is over; then everything is said.
 func (w *work) readFile(in readInput) (got outcome, where string, ok bool) {
-	got, ok = w.one(call{"Read", in})
+	got, ok = w.lookAt(in)
 	if !ok || !got.failed {
 		return got, in.Path, ok
 	}
@@ -121,7 +121,7 @@ func (w *work) readFile(in readInput) (got outcome, where string, ok bool) {
 		return got, in.Path, false
 	}
 	in.Path = hits[0]
-	if got, ok = w.one(call{"Read", in}); ok && got.failed {
+	if got, ok = w.lookAt(in); ok && got.failed {
 		w.say(got.failure("read `" + in.Path + "`"))
 		ok = false
 	}
@@ -458,7 +458,7 @@ func overview(w *work) {
 		text += "\n\n" + bullets(about, 20)
 	}
 	if readme := resultLines(got[1]); len(readme) > 0 {
-		r, ok := w.one(call{"Read", readInput{Path: readme[0], Limit: 30}})
+		r, ok := w.lookAt(readInput{Path: readme[0], Limit: 30})
 		if !ok {
 			return
 		}

@@ -36,7 +36,7 @@ func makeRun(g groups) task {
 	if command == "" || !quoted && !looksLikeCommand(command) {
 		return nil
 	}
-	return func(w *work) { w.command(command, "Run "+cut(firstLine(command), 60)) }
+	return func(w *work) { w.command(bash(command, "Run "+cut(firstLine(command), 60)), command) }
 }
 
 // looksLikeCommand tells "go vet ./..." from "the linter and see what it says".
@@ -60,11 +60,11 @@ var (
 )
 
 // command runs a shell command and tells what came of it.
-func (w *work) command(command, description string) {
+func (w *work) command(c call, command string) {
 	if !w.need("Bash", "run `"+command+"`") {
 		return
 	}
-	got, ok := w.one(bash(command, description))
+	got, ok := w.one(c)
 	if !ok {
 		return
 	}
@@ -183,7 +183,7 @@ func (w *work) tryRunner(r runner, present map[string]string, building bool) (ou
 	if r.needs == nil || building && path.Base(at) != "package.json" || !w.has("Read") {
 		return r, true, true
 	}
-	got, ok := w.one(read(at))
+	got, ok := w.lookAt(readInput{Path: at})
 	if !ok {
 		return r, false, false
 	}
@@ -240,7 +240,7 @@ func (w *work) runTests(command, dir string) {
 		if dir != "." {
 			full = "cd " + shellQuote(dir) + " && " + command
 		}
-		got, ok := w.one(bash(full, "Run the tests"))
+		got, ok := w.one(longRun(full, "Run the tests"))
 		if !ok {
 			return
 		}
@@ -333,7 +333,7 @@ func build(w *work) {
 		w.say("I found no way to build this project" + seenWords(seen) + ". Tell me the command: run `…`.")
 		return
 	}
-	w.command(r.build, "Build the project")
+	w.command(longRun(r.build, "Build the project"), r.build)
 }
 
 // changes shows what differs from the last commit, and without one what was changed in this

@@ -121,7 +121,7 @@ func (w *work) takeBack(c change) (ok bool, why string) {
 		}
 	}
 	if c.made != "" {
-		got, ran := w.one(read(c.path))
+		got, ran := w.lookAt(readInput{Path: c.path})
 		if !ran {
 			return false, ""
 		}
@@ -151,7 +151,7 @@ func (w *work) editFits(c change) string {
 	}
 	for i := len(w.past) - 1; i >= 0; i-- {
 		for _, d := range w.past[i].done {
-			if d.call.Name != "Read" || inputOf[readInput](d).Path != in.Path || d.result.failed {
+			if d.call.Name != "Read" || inputOf[readInput](d).Path != in.Path || d.result.failed || isUnchanged(d.result) {
 				continue
 			}
 			if n := readLines(d.result); strings.Contains(strings.Join(n.lines, "\n"), in.Old) && strings.Contains(strings.Join(n.lines, "\n"), in.New) {

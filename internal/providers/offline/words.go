@@ -22,6 +22,9 @@ var (
 	exitCode = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^Exit code (\d+)`)
 	})
+	unchangedNote = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^\W*(?:the )?file (?:is )?unchanged\b`)
+	})
 	todoWord = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)^(todo|fixme)s?(?:\s+comments?)?$`)
 	})

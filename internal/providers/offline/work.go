@@ -58,6 +58,76 @@ func (w *work) one(c call) (outcome, bool) {
 // say adds a paragraph to the answer.
 func (w *work) say(paragraph string) { w.said = append(w.said, paragraph) }
 
+// look reads files side by side. A file that the conversation has shown already, unchanged, is
+// answered with a note instead of its text; then the text comes from where it stands.
+func (w *work) look(ins ...readInput) (got []outcome, ok bool) {
+	calls := make([]call, len(ins))
+	for i, in := range ins {
+		calls[i] = call{"Read", in}
+	}
+	if got, ok = w.do(calls...); !ok {
+		return nil, false
+	}
+	var again []call
+	var at []int
+	var others []readInput
+	for i := range got {
+		if !isUnchanged(got[i]) {
+			continue
+		}
+		if earlier, found := w.shownBefore(ins[i]); found {
+			got[i] = earlier
+			continue
+		}
+		other := ins[i] // another range than the one that was read is shown anew
+		other.Offset, other.Limit = max(other.Offset, 1), max(other.Limit, 1999)
+		again, at, others = append(again, call{"Read", other}), append(at, i), append(others, other)
+	}
+	if len(again) == 0 {
+		return got, true
+	}
+	anew, ok := w.do(again...)
+	if !ok {
+		return nil, false
+	}
+	for i, o := range anew {
+		if earlier, found := w.shownBefore(others[i]); isUnchanged(o) && found {
+			o = earlier
+		}
+		got[at[i]] = o
+	}
+	return got, true
+}
+
+// lookAt reads one file.
+func (w *work) lookAt(in readInput) (outcome, bool) {
+	got, ok := w.look(in)
+	if !ok {
+		return outcome{}, false
+	}
+	return got[0], true
+}
+
+func isUnchanged(o outcome) bool {
+	return !o.failed && len(o.text) < 300 && unchangedNote().MatchString(o.text)
+}
+
+// shownBefore finds the newest result of the same read that has the text.
+func (w *work) shownBefore(in readInput) (outcome, bool) {
+	all := w.tape[:w.at]
+	for i := len(w.past); ; i-- {
+		for j := len(all) - 1; j >= 0; j-- {
+			if d := all[j]; d.call.Name == "Read" && !d.result.failed && !isUnchanged(d.result) && inputOf[readInput](d) == in {
+				return d.result, true
+			}
+		}
+		if i == 0 {
+			return outcome{}, false
+		}
+		all = w.past[i-1].done
+	}
+}
+
 // waiting tells that the work cannot go on in this round.
 func (w *work) waiting() bool { return len(w.pending) > 0 || w.strange }
 
@@ -103,12 +173,17 @@ type (
 	bashInput struct {
 		Command     string `json:"command"`
 		Description string `json:"description,omitempty"`
+		Timeout     int    `json:"timeout,omitempty"` // milliseconds
 	}
 )
 
-func read(path string) call { return call{"Read", readInput{Path: path}} }
 func bash(command, description string) call {
-	return call{"Bash", bashInput{command, description}}
+	return call{"Bash", bashInput{Command: command, Description: description}}
+}
+
+// longRun is for builds and tests, which often take longer than a command may by default.
+func longRun(command, description string) call {
+	return call{"Bash", bashInput{Command: command, Description: description, Timeout: 600_000}}
 }
 
 // inputOf reads the input of a call; fields it does not have stay empty.

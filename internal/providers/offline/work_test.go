@@ -25,10 +25,11 @@ type bench struct {
 	history []msg.Message
 	refuse  map[string]string // what a call of a tool is refused with
 	hide    map[string]bool   // tools that are not offered
+	shown   map[string]string // what each read brought last
 }
 
 func newBench(t testing.TB, files map[string]string) *bench {
-	b := &bench{t: t, dir: t.TempDir(), refuse: map[string]string{}, hide: map[string]bool{}}
+	b := &bench{t: t, dir: t.TempDir(), refuse: map[string]string{}, hide: map[string]bool{}, shown: map[string]string{}}
 	for name, text := range files {
 		p := filepath.Join(b.dir, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -102,6 +103,10 @@ func (b *bench) run(c msg.ToolCall) (string, bool) {
 		for i, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
 			fmt.Fprintf(&out, "%d\t%s\n", i+1, line)
 		}
+		if b.shown[string(c.Input)] == out.String() {
+			return "File unchanged since your last read of this range; see that result.", false
+		}
+		b.shown[string(c.Input)] = out.String()
 		return out.String(), false
 	case "Write":
 		_, err := os.Stat(b.at(in.Path))
@@ -281,6 +286,18 @@ func TestFilesAreChangedAndChangesTakenBack(t *testing.T) {
 	b.mustSay("undo", "Taken back")
 	b.mustSay("overwrite new.txt with \"other\"", "overwrote")
 	b.mustSay("undo", "Not taken back")
+}
+
+func TestAFileThatWasShownBeforeIsShownAgain(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "one\ntwo\n"})
+	for range 3 {
+		b.mustSay("show a.txt", "one\ntwo")
+	}
+	b.mustSay("replace two with three in a.txt", "1 place")
+	b.mustSay("show a.txt", "one\nthree")
+	b.history = nil // a summary took the place of what was shown
+	b.mustSay("show a.txt", "one\nthree")
+	b.mustSay("show a.txt", "one\nthree")
 }
 
 func TestACreatedFileIsTakenBackUnlessItChanged(t *testing.T) {
