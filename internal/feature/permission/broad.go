@@ -4,7 +4,7 @@ import "strings"
 
 // isBroad tells whether an allow rule grants running anything, so that auto mode sets it aside:
 // the classifier could not see what runs under it.
-func isBroad(p Parsed) bool {
+func isBroad(p Parsed, t shellText) bool {
 	switch p.Tool {
 	case "Agent", "Monitor":
 		return true
@@ -15,7 +15,6 @@ func isBroad(p Parsed) bool {
 	if p.Specifier == "" {
 		return true
 	}
-	t := parseShellText(p.Specifier)
 	if t.pattern.literal {
 		return false
 	}

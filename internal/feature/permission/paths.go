@@ -165,10 +165,16 @@ func (e *eval) grants(r *compiled, p string) bool {
 
 // pathRules returns the rules of a list about paths for reading ("Read") or changing ("Edit").
 func (e *eval) pathRules(tool string, list List) []*compiled {
+	var out []*compiled
 	if t := e.pol.Rules.byTool[tool]; t != nil {
-		return t.paths[list]
+		out = t.paths[list]
 	}
-	return nil
+	if x := e.pol.Rules.extra; x != nil {
+		if t := x.byTool[tool]; t != nil {
+			out = append(out[:len(out):len(out)], t.paths[list]...)
+		}
+	}
+	return out
 }
 
 // anySpelling finds a deny or ask rule that covers the path in any of its spellings.

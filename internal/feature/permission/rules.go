@@ -18,6 +18,7 @@ type Rules struct {
 	globs    []*compiled // tool names with "*"
 	problems []RuleProblem
 	env      Env
+	extra    *Rules // on trial: looked at beside the others
 }
 
 // Env is what compiling rules needs to know.
@@ -134,7 +135,7 @@ func (c *compiler) add(r Rule) {
 	t := c.tool(parsed.Tool)
 	c.out.all = append(c.out.all, r)
 	if parsed.Specifier == "" {
-		x.broad = isBroad(parsed)
+		x.broad = isBroad(parsed, shellText{})
 		t.bare = append(t.bare, x)
 		c.path(t, x, "")
 		return
@@ -255,7 +256,7 @@ func (c *compiler) shell(t *toolRules, x *compiled) {
 		return // a parameter, not a command
 	}
 	x.shell = parseShellText(x.parsed.Specifier)
-	x.broad = isBroad(x.parsed)
+	x.broad = x.rule.List == AllowList && isBroad(x.parsed, x.shell)
 	ix := t.shell[x.rule.List]
 	if ix == nil {
 		ix = &shellIndex{byFirst: map[string][]*compiled{}}

@@ -46,6 +46,10 @@ type shellEval struct {
 	outside   string // why it runs outside of a sandbox that is on
 	verdicts  []partVerdict
 	indexes   []*toolRules
+	room      [4]*toolRules
+
+	pathsKnown           [2]bool // of deny and ask
+	readRules, editRules [2][]*compiled
 }
 
 // partVerdict is what was found of one part.
@@ -63,9 +67,12 @@ type partVerdict struct {
 // shellRules returns the rule sets a shell call is judged by: those of its own tool and of Bash.
 func (s *shellEval) shellRules() []*toolRules {
 	if s.indexes == nil {
-		s.indexes = []*toolRules{}
-		for _, name := range []string{s.req.Tool, "Bash"} {
-			if t := s.pol.Rules.byTool[name]; t != nil && (len(s.indexes) == 0 || s.indexes[0] != t) {
+		s.indexes = s.room[:0]
+		for set := s.pol.Rules; set != nil; set = set.extra {
+			if t := set.byTool["Bash"]; t != nil {
+				s.indexes = append(s.indexes, t)
+			}
+			if t := set.byTool[s.req.Tool]; t != nil && s.req.Tool != "Bash" {
 				s.indexes = append(s.indexes, t)
 			}
 		}

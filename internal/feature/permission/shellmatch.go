@@ -101,7 +101,7 @@ func (s *shellEval) wholeLine(list List) *compiled {
 
 // deniedPath finds a deny or ask rule about a path that the part touches.
 func (s *shellEval) deniedPath(p *shellsyntax.Part, list List) (*compiled, string) {
-	read, edit := s.pathRules("Read", list), s.pathRules("Edit", list)
+	read, edit := s.bothPathRules(list)
 	if len(read) == 0 && len(edit) == 0 {
 		return nil, ""
 	}
@@ -137,6 +137,20 @@ func (s *shellEval) deniedPath(p *shellsyntax.Part, list List) (*compiled, strin
 	return found, where
 }
 
+// bothPathRules returns the Read and the Edit rules of the deny or ask list; they are looked up once a
+// command.
+func (s *shellEval) bothPathRules(list List) (read, edit []*compiled) {
+	k := 0
+	if list == AskList {
+		k = 1
+	}
+	if !s.pathsKnown[k] {
+		s.pathsKnown[k] = true
+		s.readRules[k], s.editRules[k] = s.pathRules("Read", list), s.pathRules("Edit", list)
+	}
+	return s.readRules[k], s.editRules[k]
+}
+
 // removesBelow finds an Edit rule about something below a directory that goes as a whole.
 func (s *shellEval) removesBelow(rules []*compiled, u *shellsyntax.PathUse) *compiled {
 	if u.Intent != shellsyntax.Delete || !u.Below || u.Unknown {
@@ -157,7 +171,7 @@ func (s *shellEval) removesBelow(rules []*compiled, u *shellsyntax.PathUse) *com
 // couldTouch tells whether a pattern, an unknown word or a recursive reader could reach what a deny
 // rule is about.
 func (s *shellEval) couldTouch(p *shellsyntax.Part) *Reason {
-	read, edit := s.pathRules("Read", DenyList), s.pathRules("Edit", DenyList)
+	read, edit := s.bothPathRules(DenyList)
 	if len(read) == 0 && len(edit) == 0 {
 		return nil
 	}

@@ -306,48 +306,11 @@ func (s *shellEval) describePart(i int) string {
 	return b.String()
 }
 
-// with returns the set with more allow rules. What both share is not copied.
+// with returns the set with more allow rules on top, for a trial.
 func (r *Rules) with(extra []Rule) *Rules {
-	out := &Rules{all: r.all, globs: r.globs, problems: nil, env: r.env, byTool: make(map[string]*toolRules, len(r.byTool)+2)}
-	for k, v := range r.byTool {
-		out.byTool[k] = v
-	}
-	copied := map[string]bool{}
-	c := compiler{out: out, env: r.env}
-	for _, x := range extra {
-		p, err := ParseRule(x.Text)
-		if err != nil {
-			continue
-		}
-		name := canonicalTool(p.Tool)
-		if t := out.byTool[name]; t != nil && !copied[name] {
-			out.byTool[name] = t.clone()
-		}
-		copied[name] = true
-		c.add(x)
-	}
-	return out
-}
-
-func (t *toolRules) clone() *toolRules {
-	out := &toolRules{
-		bare: slices.Clone(t.bare), params: t.params, specs: slices.Clone(t.specs),
-		shell: make(map[List]*shellIndex, len(t.shell)), paths: make(map[List][]*compiled, len(t.paths)),
-	}
-	for k, v := range t.shell {
-		out.shell[k] = v
-	}
-	if ix := t.shell[AllowList]; ix != nil {
-		cp := &shellIndex{byFirst: make(map[string][]*compiled, len(ix.byFirst)+1), leading: slices.Clone(ix.leading), raw: slices.Clone(ix.raw), spans: ix.spans}
-		for k, v := range ix.byFirst {
-			cp.byFirst[k] = v[:len(v):len(v)]
-		}
-		out.shell[AllowList] = cp
-	}
-	for k, v := range t.paths {
-		out.paths[k] = v[:len(v):len(v)]
-	}
-	return out
+	out := *r
+	out.extra = Compile(extra, r.env)
+	return &out
 }
 
 // ruleForPath is the rule that allows a tool to use one path.

@@ -12,7 +12,10 @@ import (
 func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok, fail *dirs) {
 	p := Part{Parent: h.parent, Context: h.context, Background: h.background}
 	var subs []substitution
-	nameEnd := 0 // substitutions before this index stand in the command word
+	nameEnd := 0                                 // substitutions before this index stand in the command word
+	if cap(w.words)-len(w.words) < len(c.Args) { // a fresh piece of memory: old words stay where they are
+		w.words = make([]Word, 0, max(len(c.Args), min(8*len(c.Args)+len(w.r.text)/64, 512)))
+	}
 	from := len(w.words)
 	for i, word := range c.Args {
 		w.words = w.r.readAll(w.words, word, &subs)
@@ -89,7 +92,12 @@ func (w *walker) forms(p *Part) {
 	if p.Words[0].Static() {
 		first.Name = p.Words[0].Text
 	}
-	p.Forms = append(make([]Form, 0, 1), first)
+	if cap(w.forms0)-len(w.forms0) < 1 {
+		w.forms0 = make([]Form, 0, min(cap(w.acc.Parts)-len(w.acc.Parts)+1, 64))
+	}
+	n := len(w.forms0)
+	w.forms0 = append(w.forms0, first)
+	p.Forms = w.forms0[n : n+1 : n+1]
 	at := 0
 	for {
 		got, ok := peel(p.Words, at)
@@ -493,10 +501,13 @@ func (p *Part) Guesses(yield func(PathUse) bool) {
 		if w.Unknown() || w.Glob() || w.Value == "" || len(w.Value) > 4096 {
 			continue
 		}
-		for _, v := range guessed(w.Value) {
+		var room [4]string
+		for _, v := range guessed(room[:0], w.Value) {
 			for _, d := range p.dirs.list {
-				u := PathUse{Text: w.Text, Intent: Read, Guess: true, Path: path.Clean(v)}
-				if !strings.HasPrefix(v, "/") {
+				u := PathUse{Text: w.Text, Intent: Read, Guess: true}
+				if strings.HasPrefix(v, "/") {
+					u.Path = path.Clean(v)
+				} else {
 					u.Path = path.Clean(d + "/" + v)
 				}
 				if !yield(u) {
@@ -507,17 +518,19 @@ func (p *Part) Guesses(yield func(PathUse) bool) {
 	}
 }
 
-func guessed(v string) []string {
-	var out []string
+// guessed appends what in a word could be a path.
+func guessed(out []string, v string) []string {
 	if v[0] != '-' {
 		out = append(out, v)
 	}
-	for _, sep := range []string{"=", "@", ":"} {
-		if _, rest, ok := strings.Cut(v, sep); ok && rest != "" {
-			rest = strings.TrimPrefix(rest, "@")
-			if rest != "" && !strings.HasPrefix(rest, "//") {
-				out = append(out, rest)
-			}
+	for _, sep := range [3]byte{'=', '@', ':'} {
+		i := strings.IndexByte(v, sep)
+		if i < 0 {
+			continue
+		}
+		rest := strings.TrimPrefix(v[i+1:], "@")
+		if rest != "" && !strings.HasPrefix(rest, "//") {
+			out = append(out, rest)
 		}
 	}
 	return out

@@ -100,6 +100,9 @@ func suspicious(r rune, size int, quoted bool) string {
 // Visible makes a text safe to show: control, direction and invisible characters are escaped,
 // tabs and runs of more than two blanks are marked. Nothing is cut.
 func Visible(text string) string {
+	if isPlainLine(text) {
+		return text
+	}
 	var b []byte
 	for i := 0; i < len(text); {
 		if text[i] == ' ' {
@@ -140,4 +143,21 @@ func Visible(text string) string {
 		i += n
 	}
 	return string(b)
+}
+
+// isPlainLine tells whether a text shows as it is: printable ASCII without runs of blanks.
+func isPlainLine(s string) bool {
+	blanks := 0
+	for i := range len(s) {
+		c := s[i]
+		if c < ' ' || c >= 0x7f {
+			return false
+		}
+		if c != ' ' {
+			blanks = 0
+		} else if blanks++; blanks > 2 {
+			return false
+		}
+	}
+	return true
 }

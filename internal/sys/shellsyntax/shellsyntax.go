@@ -102,8 +102,8 @@ type Part struct {
 	Elsewhere bool // a wrapper changes the directory first
 
 	dirs  *dirs
-	canon string // canonical text of Words
-	offs  []int  // start of each word in canon
+	canon string  // canonical text of Words
+	offs  []int32 // start of each word in canon
 }
 
 // Form is a way to look at a part: the command itself, or what a wrapper in front of it runs.
@@ -167,7 +167,10 @@ type PathUse struct {
 // Canonical is the canonical text of the words from the given one on: static words in one
 // standard spelling, all others as written, one blank between them.
 func (p *Part) Canonical(from int) string {
-	if from >= len(p.offs) {
+	switch {
+	case from == 0:
+		return p.canon
+	case from >= len(p.offs):
 		return ""
 	}
 	return p.canon[p.offs[from]:]
@@ -210,11 +213,11 @@ func (p *Part) setCanon() {
 	if len(p.Words) == 0 {
 		return
 	}
-	p.offs = make([]int, len(p.Words))
 	if len(p.Words) == 1 {
 		p.canon = p.Words[0].Canon
 		return
 	}
+	p.offs = make([]int32, len(p.Words))
 	n := len(p.Words) - 1
 	for i := range p.Words {
 		n += len(p.Words[i].Canon)
@@ -224,7 +227,7 @@ func (p *Part) setCanon() {
 		if i > 0 {
 			buf = append(buf, ' ')
 		}
-		p.offs[i] = len(buf)
+		p.offs[i] = int32(len(buf))
 		buf = append(buf, p.Words[i].Canon...)
 	}
 	p.canon = string(buf)

@@ -75,9 +75,26 @@ func Analyse(text string, opt Options) *Account {
 		return a
 	}
 	a.Parsed = true
+	a.Parts = make([]Part, 0, partsIn(text))
 	w.enter(text)
 	w.stmts(file.Stmts, w.start, held{parent: -1})
 	return a
+}
+
+// partsIn guesses how many parts a text has, so that they are stored without copying.
+func partsIn(text string) int {
+	n := 1
+	for i := range len(text) {
+		switch text[i] {
+		case ';', '|', '\n', '(', '`':
+			n++
+		case '&':
+			if i == 0 || text[i-1] != '&' {
+				n++
+			}
+		}
+	}
+	return min(n, 1<<14)
 }
 
 // readText parses text after looking whether that is safe to do. It returns the text that offsets
@@ -147,7 +164,8 @@ type walker struct {
 	functions map[string]bool
 	pending   []pendingInner
 	piped     bool
-	words     []Word // arena
+	words     []Word // room for words, so that not every command allocates
+	forms0    []Form // the same for forms
 }
 
 // pendingInner is a program found in the arguments of the part that is being read.

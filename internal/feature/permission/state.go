@@ -1,0 +1,544 @@
+package permission
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/myelin-agent/myelin/internal/sys/origin"
+)
+
+// State is the permission slice of a session: data only. It is never changed in place; the
+// functions below return a changed copy, or the very same pointer when nothing changed. The zero State is
+// the mode default without any rule.
+type State struct {
+	Mode            Mode               `json:"mode"`
+	PrePlanMode     Mode               `json:"prePlanMode,omitempty"` // set on entering plan mode
+	BypassAvailable bool               `json:"bypassAvailable"`
+	AutoAvailable   bool               `json:"autoAvailable"`
+	Rules           map[Source]Lists   `json:"rules,omitempty"`
+	Dirs            []Dir              `json:"dirs,omitempty"`
+	Grants          Grants             `json:"grants"`             // answers of this session; memory only
+	SetAside        []Rule             `json:"setAside,omitempty"` // allow rules parked while in auto
+	Denials         Denials            `json:"denials"`
+	Verdicts        map[string]Kept    `json:"verdicts,omitempty"`
+	Hosts           map[string]HostFor `json:"hosts,omitempty"` // by host:port
+	WaitingTool     *WaitingTool       `json:"waitingTool,omitempty"`
+	WaitingHost     *WaitingHost       `json:"waitingHost,omitempty"`
+	Requests        []WorkerRequest    `json:"requests,omitempty"`
+	Sandbox         SandboxState       `json:"sandbox"`
+	Revision        int                `json:"revision"` // raised by every change of mode, rules, dirs, grants
+}
+
+// Lists are the rules of one source.
+type Lists struct {
+	Allow []Rule `json:"allow,omitempty"`
+	Ask   []Rule `json:"ask,omitempty"`
+	Deny  []Rule `json:"deny,omitempty"`
+}
+
+// Dir is one further working directory.
+type Dir struct {
+	Path   string `json:"path"`
+	Source Source `json:"source"`
+}
+
+// Grants are the answers of this session. They are never written anywhere.
+type Grants struct {
+	Rules []Rule   `json:"rules,omitempty"`
+	Hosts []string `json:"hosts,omitempty"`
+	Dirs  []string `json:"dirs,omitempty"`
+}
+
+// Denials tracks what the classifier blocked.
+type Denials struct {
+	Consecutive    int      `json:"consecutive"`
+	Total          int      `json:"total"`
+	LastDeniedTool string   `json:"lastDeniedTool,omitempty"`
+	Recent         []Denied `json:"recent,omitempty"` // newest 50, the newest last
+}
+
+// Denied is one refused call.
+type Denied struct {
+	Tool    string    `json:"tool"`
+	Summary string    `json:"summary"`
+	Reason  string    `json:"reason"`
+	At      time.Time `json:"at"`
+}
+
+// Kept is a verdict of the classifier that is remembered.
+type Kept struct {
+	Behavior Behavior  `json:"behavior"`
+	Reason   string    `json:"reason,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// HostFor is a remembered answer about a host: until new content comes for an allow, until the turn
+// ends for a deny.
+type HostFor struct {
+	Allow bool   `json:"allow"`
+	Until string `json:"until"` // "content", "turn" or "session"
+}
+
+// WaitingTool is what a worker waits for its leader to allow.
+type WaitingTool struct {
+	ToolName    string `json:"toolName"`
+	ToolUseID   string `json:"toolUseId"`
+	Description string `json:"description"`
+}
+
+// WaitingHost is the same for a network host.
+type WaitingHost struct {
+	RequestID string `json:"requestId"`
+	Host      string `json:"host"`
+}
+
+// WorkerRequest is one request in the leader's queue.
+type WorkerRequest struct {
+	RequestID   string    `json:"requestId"`
+	WorkerID    string    `json:"workerId"`
+	WorkerName  string    `json:"workerName"`
+	Tool        string    `json:"tool,omitempty"`
+	ToolUseID   string    `json:"toolUseId,omitempty"`
+	Host        string    `json:"host,omitempty"`
+	Description string    `json:"description"`
+	State       string    `json:"state"` // open, allowed, denied or withdrawn
+	Since       time.Time `json:"since"`
+}
+
+// SandboxState is what is known of the shell sandbox, for surfaces.
+type SandboxState struct {
+	State   string   `json:"state,omitempty"` // on, partial, unavailable, off
+	Backend string   `json:"backend,omitempty"`
+	Missing []string `json:"missing,omitempty"`
+}
+
+// The errors of a change of mode.
+var (
+	ErrNoSuchMode = errors.New("there is no such permission mode")
+	ErrNoBypass   = errors.New("the mode bypassPermissions was not made available when the session started")
+	ErrNoAuto     = errors.New("the mode auto is not available")
+)
+
+// change returns a copy of s with a new revision.
+func (s *State) change() *State {
+	c := *s
+	c.Revision++
+	return &c
+}
+
+// WithMode changes the mode. Entering plan mode remembers the mode before; entering auto sets broad
+// allow rules aside, leaving it brings them back. Remembered verdicts go with every change.
+func (s *State) WithMode(m Mode) (*State, error) {
+	if m == "" {
+		m = Default
+	}
+	switch {
+	case m == s.mode():
+		return s, nil
+	case m == Bypass && !s.BypassAvailable:
+		return s, ErrNoBypass
+	case m == Auto && !s.AutoAvailable:
+		return s, ErrNoAuto
+	}
+	if _, known := ParseMode(string(m)); !known && m != Bubble {
+		return s, ErrNoSuchMode
+	}
+	c := s.change()
+	c.PrePlanMode = ""
+	if m == Plan {
+		c.PrePlanMode = s.mode()
+	}
+	c.Mode, c.Verdicts, c.SetAside = m, nil, nil
+	if m == Auto {
+		c.SetAside = c.broadRules()
+	}
+	c.Hosts = dropHosts(c.Hosts, "content", "turn")
+	return c, nil
+}
+
+func (s *State) mode() Mode {
+	if s.Mode == "" {
+		return Default
+	}
+	return s.Mode
+}
+
+// LeavePlan leaves plan mode: into the picked mode, or without a pick into the mode before. Bypass is
+// entered only by a pick or when it was the mode before. Outside of plan mode nothing happens.
+func (s *State) LeavePlan(pick Mode) (*State, error) {
+	if s.mode() != Plan {
+		return s, nil
+	}
+	if pick == "" {
+		pick = s.PrePlanMode
+	}
+	if pick == "" || pick == Plan {
+		pick = Default
+	}
+	return s.WithMode(pick)
+}
+
+// NextMode is the mode that the mode key goes to.
+func (s *State) NextMode() Mode {
+	switch s.mode() {
+	case Default:
+		return AcceptEdits
+	case AcceptEdits:
+		return Plan
+	case Plan:
+		if s.BypassAvailable {
+			return Bypass
+		}
+		if s.AutoAvailable {
+			return Auto
+		}
+	case Bypass:
+		if s.AutoAvailable {
+			return Auto
+		}
+	}
+	return Default
+}
+
+// WithAvailable says which modes may be entered. A mode that is no longer available is left for
+// default.
+func (s *State) WithAvailable(bypass, auto bool) *State {
+	if s.BypassAvailable == bypass && s.AutoAvailable == auto {
+		return s
+	}
+	c := s.change()
+	c.BypassAvailable, c.AutoAvailable = bypass, auto
+	lost := func(m Mode) bool { return m == Bypass && !bypass || m == Auto && !auto }
+	if lost(c.mode()) {
+		c.Mode, c.SetAside, c.Verdicts = Default, nil, nil
+	}
+	if lost(c.PrePlanMode) {
+		c.PrePlanMode = Default
+	}
+	return c
+}
+
+// WithRules replaces all rules of a source, after its files were read again.
+func (s *State) WithRules(source Source, lists Lists) *State {
+	if equalRules(s.Rules[source], lists) {
+		return s
+	}
+	c := s.change()
+	c.Rules = maps.Clone(s.Rules)
+	if c.Rules == nil {
+		c.Rules = map[Source]Lists{}
+	}
+	c.Rules[source] = lists
+	return c.rulesChanged()
+}
+
+// rulesChanged drops what depended on the rules.
+func (s *State) rulesChanged() *State {
+	s.Verdicts = nil
+	if s.mode() == Auto {
+		s.SetAside = s.broadRules()
+	}
+	return s
+}
+
+func equalRules(a, b Lists) bool {
+	return slices.Equal(a.Allow, b.Allow) && slices.Equal(a.Ask, b.Ask) && slices.Equal(a.Deny, b.Deny)
+}
+
+// WithDirs replaces the further working directories of a source; those of others stay, also the same
+// directory.
+func (s *State) WithDirs(source Source, paths []string) *State {
+	var dirs []Dir
+	for _, d := range s.Dirs {
+		if d.Source != source {
+			dirs = append(dirs, d)
+		}
+	}
+	for _, p := range paths {
+		dirs = append(dirs, Dir{Path: p, Source: source})
+	}
+	if slices.Equal(dirs, s.Dirs) {
+		return s
+	}
+	c := s.change()
+	c.Dirs = dirs
+	return c
+}
+
+// AllRules are the rules of every source and the grants of this session.
+func (s *State) AllRules() []Rule {
+	var out []Rule
+	for _, source := range slices.Sorted(maps.Keys(s.Rules)) {
+		l := s.Rules[source]
+		out = append(append(append(out, l.Deny...), l.Ask...), l.Allow...)
+	}
+	return append(out, s.Grants.Rules...)
+}
+
+// WorkDirs are the further working directories, each once, with those granted.
+func (s *State) WorkDirs() []string {
+	var out []string
+	for _, d := range s.Dirs {
+		if !slices.Contains(out, d.Path) {
+			out = append(out, d.Path)
+		}
+	}
+	for _, d := range s.Grants.Dirs {
+		if !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (s *State) broadRules() []Rule {
+	var out []Rule
+	for _, r := range s.AllRules() {
+		if r.List != AllowList {
+			continue
+		}
+		if p, err := ParseRule(r.Text); err == nil {
+			p.Tool = canonicalTool(p.Tool)
+			if isBroad(p, parseShellText(p.Specifier)) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// DropGrants forgets every answer of this session, because the project root is another one now. It
+// reports whether there was any to forget.
+func (s *State) DropGrants() (*State, bool) {
+	if len(s.Grants.Rules) == 0 && len(s.Grants.Hosts) == 0 && len(s.Grants.Dirs) == 0 {
+		return s, false
+	}
+	c := s.change()
+	c.Grants, c.Hosts = Grants{}, nil
+	return c.rulesChanged(), true
+}
+
+// NewTurn forgets what holds for one turn; message tells that a user message came, which also drops
+// remembered verdicts.
+func (s *State) NewTurn(message bool) *State {
+	hosts := dropHosts(s.Hosts, "turn")
+	if len(hosts) == len(s.Hosts) && (!message || len(s.Verdicts) == 0) {
+		return s
+	}
+	c := *s
+	c.Hosts = hosts
+	if message {
+		c.Verdicts = nil
+	}
+	return &c
+}
+
+// NewContent forgets host verdicts that hold until new content comes, and after a compaction the
+// verdicts of the classifier.
+func (s *State) NewContent(compacted bool) *State {
+	hosts := dropHosts(s.Hosts, "content")
+	if len(hosts) == len(s.Hosts) && (!compacted || len(s.Verdicts) == 0) {
+		return s
+	}
+	c := *s
+	c.Hosts = hosts
+	if compacted {
+		c.Verdicts = nil
+	}
+	return &c
+}
+
+func dropHosts(hosts map[string]HostFor, until ...string) map[string]HostFor {
+	var out map[string]HostFor
+	for k, v := range hosts {
+		if slices.Contains(until, v.Until) {
+			continue
+		}
+		if out == nil {
+			out = map[string]HostFor{}
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// WithHost remembers an answer about host:port (or a host).
+func (s *State) WithHost(key string, v HostFor) *State {
+	if old, ok := s.Hosts[key]; ok && old == v {
+		return s
+	}
+	c := *s
+	c.Hosts = maps.Clone(s.Hosts)
+	if c.Hosts == nil {
+		c.Hosts = map[string]HostFor{}
+	}
+	c.Hosts[key] = v
+	if v.Until == "session" && v.Allow {
+		c.Grants.Hosts = append(slices.Clone(s.Grants.Hosts), key)
+	}
+	return &c
+}
+
+// GrantedHosts is the map [DecideHost] asks.
+func (s *State) GrantedHosts() map[string]bool {
+	out := make(map[string]bool, len(s.Hosts))
+	for k, v := range s.Hosts {
+		out[k] = v.Allow
+	}
+	return out
+}
+
+// The bounds of denial tracking.
+const (
+	maxConsecutive = 3
+	maxTotal       = 20
+	keptDenials    = 50
+)
+
+// Blocked counts a block of the classifier. pause tells that auto mode must now ask a person: the
+// third in a row, or the twentieth in all, which starts the count anew.
+func (s *State) Blocked(d Denied) (next *State, pause bool) {
+	c := *s
+	c.Denials.Consecutive++
+	c.Denials.Total++
+	c.Denials.LastDeniedTool = d.Tool
+	c.Denials.Recent = keepRecent(s.Denials.Recent, d)
+	if c.Denials.Total >= maxTotal {
+		c.Denials.Total = 0
+		pause = true
+	}
+	return &c, pause || c.Denials.Consecutive >= maxConsecutive
+}
+
+func keepRecent(old []Denied, d Denied) []Denied {
+	if len(old) >= keptDenials {
+		old = old[len(old)-keptDenials+1:]
+	}
+	return append(slices.Clone(old), d)
+}
+
+// Refused adds to the recently denied without counting: a rule, a person or a mode said no.
+func (s *State) Refused(d Denied) *State {
+	c := *s
+	c.Denials.Recent = keepRecent(s.Denials.Recent, d)
+	return &c
+}
+
+// Allowed ends a row of blocks.
+func (s *State) Allowed() *State {
+	if s.Denials.Consecutive == 0 {
+		return s
+	}
+	c := *s
+	c.Denials.Consecutive = 0
+	return &c
+}
+
+// WithVerdict remembers a verdict of the classifier under its key.
+func (s *State) WithVerdict(key string, k Kept) *State {
+	c := *s
+	c.Verdicts = maps.Clone(s.Verdicts)
+	if c.Verdicts == nil {
+		c.Verdicts = map[string]Kept{}
+	}
+	c.Verdicts[key] = k
+	return &c
+}
+
+// WithRequest puts a worker's request in the queue, or changes the one of the same id.
+func (s *State) WithRequest(r WorkerRequest) *State {
+	c := *s
+	c.Requests = slices.Clone(s.Requests)
+	for i := range c.Requests {
+		if c.Requests[i].RequestID == r.RequestID {
+			c.Requests[i] = r
+			return &c
+		}
+	}
+	c.Requests = append(c.Requests, r)
+	return &c
+}
+
+// WithoutRequest takes a settled request out of the queue.
+func (s *State) WithoutRequest(id string) *State {
+	i := slices.IndexFunc(s.Requests, func(r WorkerRequest) bool { return r.RequestID == id })
+	if i < 0 {
+		return s
+	}
+	c := *s
+	c.Requests = slices.Delete(slices.Clone(s.Requests), i, i+1)
+	return &c
+}
+
+// SourceOf is the source of rules from a place of settings.
+func SourceOf(s origin.Scope) Source {
+	switch s {
+	case origin.Managed, origin.Policy:
+		return FromManaged
+	case origin.Project:
+		return FromProject
+	case origin.Local:
+		return FromLocal
+	case origin.User:
+		return FromUser
+	case origin.Session:
+		return FromSession
+	case origin.Agent:
+		return FromAgent
+	case origin.Skill, origin.Plugin:
+		return FromSkill
+	}
+	return FromFlag
+}
+
+// Compiled keeps the compiled rules of the newest revision of one session. It is safe for
+// concurrent use; the zero value is ready.
+type Compiled struct {
+	mu       sync.Mutex // guards all below
+	revision int
+	key      string
+	rules    *Rules
+}
+
+// Rules compiles the rules of s, or returns them when nothing changed since.
+func (c *Compiled) Rules(s *State, env Env) *Rules {
+	key := env.Dirs.Cwd + "\x00" + env.Dirs.Home + "\x00" + env.Dirs.Project + "\x00" + strconv.Itoa(len(env.Known))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rules == nil || c.revision != s.Revision || c.key != key {
+		c.rules, c.revision, c.key = Compile(s.AllRules(), env), s.Revision, key
+	}
+	return c.rules
+}
+
+// Fault is something wrong in the value of a settings key. At leads to it.
+type Fault struct {
+	At       []string
+	Message  string
+	Expected string
+}
+
+// CheckRules looks at the value of permissions.allow, ask or deny (an array of strings) and returns
+// what is malformed.
+func CheckRules(value json.RawMessage) []Fault {
+	var texts []json.RawMessage
+	if err := json.Unmarshal(value, &texts); err != nil {
+		return []Fault{{Message: "is no list", Expected: "a list of rules"}}
+	}
+	var out []Fault
+	for i, raw := range texts {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			continue // the type is told by whoever reads the file
+		}
+		if _, err := ParseRule(text); err != nil {
+			out = append(out, Fault{At: []string{strconv.Itoa(i)}, Message: err.Error(), Expected: "Tool or Tool(specifier)"})
+		}
+	}
+	return out
+}
