@@ -42,12 +42,11 @@ type chatChunk struct {
 	Error   json.RawMessage `json:"error"`
 	Usage   *chatUsage      `json:"usage"`
 	Choices []struct {
-		Index        int         `json:"index"`
-		Delta        *chatDelta  `json:"delta"`
-		Message      *chatDelta  `json:"message"` // answers that are not streamed, and servers that mix the two up
-		FinishReason *string     `json:"finish_reason"`
-		Usage        *chatUsage  `json:"usage"` // Moonshot
-		Error        interface{} `json:"error"`
+		Index        int        `json:"index"`
+		Delta        *chatDelta `json:"delta"`
+		Message      *chatDelta `json:"message"` // answers that are not streamed, and servers that mix the two up
+		FinishReason *string    `json:"finish_reason"`
+		Usage        *chatUsage `json:"usage"` // Moonshot
 	} `json:"choices"`
 }
 

@@ -56,7 +56,7 @@ func Readable(content []msg.Block, images, documents bool) []msg.Block {
 			}
 		}
 		if out == nil && shown.Type() != b.Type() {
-			out = append(out, content[:i]...)
+			out = append(make([]msg.Block, 0, len(content)), content[:i]...)
 		}
 		if out != nil {
 			out = append(out, shown)

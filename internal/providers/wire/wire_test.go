@@ -350,3 +350,27 @@ func BenchmarkAnswer20000Deltas(b *testing.B) {
 		block.Close()
 	}
 }
+
+func TestReadableReplacesWhatCannotBeSeen(t *testing.T) {
+	image := msg.Image{MediaType: "image/png", Data: []byte("123")}
+	pdf := msg.Document{MediaType: "application/pdf", Title: "a.pdf", Data: []byte("%PDF")}
+	words := msg.Document{MediaType: "text/plain", Title: "a.txt", Data: []byte("hi")}
+	text := msg.Text{Text: "x"}
+	seen := msg.Text{Text: "[image, image/png, 3 bytes: not shown, this model cannot see images]"}
+	read := msg.Text{Text: "[document a.pdf, application/pdf, 4 bytes: not shown, this model cannot read it]"}
+	tests := []struct {
+		in, want          []msg.Block
+		images, documents bool
+	}{
+		{[]msg.Block{image}, []msg.Block{seen}, false, false},
+		{[]msg.Block{text, image, pdf}, []msg.Block{text, seen, read}, false, false},
+		{[]msg.Block{image, pdf, words}, []msg.Block{image, read, msg.Text{Text: "a.txt:\nhi"}}, true, false},
+		{[]msg.Block{image, pdf, words}, []msg.Block{image, pdf, words}, true, true},
+		{nil, nil, false, false},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, Readable(tt.in, tt.images, tt.documents)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
