@@ -204,7 +204,8 @@ func TestPairingSurvives(t *testing.T) {
 	})
 }
 
-func TestWhatIsRestoredStandsBehindIt(t *testing.T) {
+// What must survive a compaction is read afresh and stands behind the summary.
+func TestKF060_WhatIsRestoredStandsBehindTheSummary(t *testing.T) {
 	a := &asked{}
 	s := New(Config{Ask: a.ask, Restore: func(context.Context) ([]msg.Block, error) { return []msg.Block{text("PLAN")}, errors.New("no todo") }})
 	view, err := s.Compact(t.Context(), append(longTalk(), person("q", "go on")), Request{Trigger: TriggerAuto, Model: model(200_000)})
@@ -454,6 +455,31 @@ func TestALongPromptIsCompactedAndAnswered(t *testing.T) {
 	}
 	if left[0].Origin != msg.FromSummary || left[1].ID != "q" || len(left) != 3 {
 		t.Errorf("history %s", ids(left))
+	}
+}
+
+// A summary is asked for without the pictures, which a service may refuse.
+func TestKF009_ASummaryIsAskedForWithoutPictures(t *testing.T) {
+	picture := msg.Image{MediaType: "image/png", Data: make([]byte, 6<<20)}
+	history := join(
+		msg.Message{ID: "p", Role: msg.User, Content: []msg.Block{text("look at this"), picture, msg.Document{Title: "d.pdf", Data: []byte("x")}}},
+		calls("a", "Read", "seen"), says("s", "nice"), person("q", "go on"),
+	)
+	for i, m := range history {
+		for j, b := range m.Content {
+			if r, ok := b.(msg.ToolResult); ok {
+				r.Content = append(r.Content, picture)
+				history[i].Content[j] = r
+			}
+		}
+	}
+	a := &asked{}
+	if _, err := compactor(a, nil).Compact(t.Context(), history, Request{Trigger: TriggerAuto, Model: model(200_000)}); err != nil {
+		t.Fatal(err)
+	}
+	said := fmt.Sprint(a.requests[0].Messages)
+	if strings.Contains(said, "[0 0 0") || strings.Count(said, "[a picture stood here (image/png, 6291456 bytes)]") != 2 || !strings.Contains(said, "d.pdf") {
+		t.Errorf("%.600s", said)
 	}
 }
 
