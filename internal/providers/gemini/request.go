@@ -218,10 +218,14 @@ func (m *Model) contents(messages []msg.Message, names *wire.Names) []content {
 		if t.Role == msg.Assistant {
 			c.Role = "model"
 		}
-		w.signed = false
+		w.signed, w.beside = false, nil
 		for _, s := range t.Content {
+			if _, result := s.Block.(msg.ToolResult); !result {
+				c.Parts, w.beside = append(c.Parts, w.beside...), nil
+			}
 			c.Parts = append(c.Parts, w.parts(s)...)
 		}
+		c.Parts = append(c.Parts, w.beside...)
 		out = append(out, c)
 	}
 	return out
@@ -284,6 +288,8 @@ type writer struct {
 	calls  map[string]msg.ToolCall
 	own    map[string]bool // calls this service gave an id
 	signed bool            // the first call of this turn was written
+	// beside is what results show beside text, for models that take it only behind all results.
+	beside []json.RawMessage
 }
 
 func (w *writer) parts(s wire.Said) []json.RawMessage {
@@ -339,7 +345,6 @@ func (w *writer) result(r msg.ToolResult) []json.RawMessage {
 	if w.own[r.CallID] {
 		resp.ID = r.CallID
 	}
-	var beside []json.RawMessage
 	for _, b := range r.Content {
 		var p part
 		switch b := b.(type) {
@@ -353,10 +358,10 @@ func (w *writer) result(r msg.ToolResult) []json.RawMessage {
 		if w.model.gen >= 3 {
 			resp.Parts = append(resp.Parts, p)
 		} else {
-			beside = append(beside, encode(p))
+			w.beside = append(w.beside, encode(p))
 		}
 	}
-	return append([]json.RawMessage{encode(part{Response: resp})}, beside...)
+	return []json.RawMessage{encode(part{Response: resp})}
 }
 
 // encode writes what always can be written: the raw parts were made valid before.
