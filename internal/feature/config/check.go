@@ -116,11 +116,11 @@ func (c *checker) member(name string, m jsonc.Member) *Node {
 		})
 		return nil
 	}
-	near := c.cat.nearest(name)
-	c.report(c.doc.AtMember(m), name, Problem{
-		Level: LevelNotice, Message: "unknown key, kept and not used", Nearest: near,
-		Lost: isRules(near) && holdsRules(near, m.Value),
-	})
+	p := Problem{Level: LevelNotice, Message: "unknown key, kept and not used", Nearest: c.cat.nearest(name)}
+	if isRules(p.Nearest) {
+		p.Level = LevelWarning // somebody believes that something is forbidden
+	}
+	c.report(c.doc.AtMember(m), name, p)
 	return nil
 }
 
@@ -194,6 +194,11 @@ func (c *checker) shape(k *Key, n *jsonc.Node) *Node {
 	}
 	switch n.Kind {
 	case jsonc.String:
+		if len(k.Enum) > 0 && !slices.Contains(k.Enum, n.Text()) && k.Name == startMode {
+			// A mode nobody knows must not give way to a laxer one of a lower level.
+			c.wrong(k, n, quoted(n)+" is not one of its values and stands for default", strings.Join(k.Enum, ", "), nearestOf(n.Text(), k.Enum))
+			return &Node{Kind: jsonc.String, At: c.doc.At(n), Scalar: json.RawMessage(`"default"`)}
+		}
 		if len(k.Enum) > 0 && !slices.Contains(k.Enum, n.Text()) {
 			return c.wrong(k, n, quoted(n)+" is not one of its values", strings.Join(k.Enum, ", "), nearestOf(n.Text(), k.Enum))
 		}

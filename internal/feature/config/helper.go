@@ -100,7 +100,7 @@ func (r *reader) helperPart(path string, out []byte) (*part, error) {
 	root := c.object("", settings)
 	root.drop(root.Get("policyHelper"))
 	p := &part{
-		source:   Source{Scope: origin.Managed, Path: path, LoadedAt: r.opts.Now()},
+		source:   Source{Scope: origin.Managed, Path: path, Hash: hashOf(out), LoadedAt: r.opts.Now()},
 		layer:    Layer{Scope: origin.Managed, File: path, Root: root},
 		problems: c.problems,
 	}

@@ -152,10 +152,10 @@ func TestFilesThatAreNotUsed(t *testing.T) {
 
 func TestMessagesSayWhatWasMeant(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"permissions": {"defaultMode": "acceptedits"}}`:     `permissions.defaultMode: "acceptedits" is not one of its values; expected default, manual, acceptEdits, plan, auto, dontAsk, bypassPermissions; did you mean "acceptEdits"?`,
-		`{"permisions": {"deny": ["A"]}}`:                     `permisions: unknown key, kept and not used; did you mean "permissions"?; a deny or ask rule may be missing because of this`,
-		`{"permissions": {"dney": ["A"]}}`:                    `permissions.dney: unknown key, kept and not used; did you mean "permissions.deny"?; a deny or ask rule may be missing because of this`,
-		`{"deny": ["A"]}`:                                     `deny: unknown key, kept and not used; did you mean "permissions.deny"?; a deny or ask rule may be missing because of this`,
+		`{"permissions": {"defaultMode": "acceptedits"}}`:     `permissions.defaultMode: "acceptedits" is not one of its values and stands for default; expected default, manual, acceptEdits, plan, auto, dontAsk, bypassPermissions; did you mean "acceptEdits"?`,
+		`{"permisions": {"deny": ["A"]}}`:                     `permisions: unknown key, kept and not used; did you mean "permissions"?`,
+		`{"permissions": {"dney": ["A"]}}`:                    `permissions.dney: unknown key, kept and not used; did you mean "permissions.deny"?`,
+		`{"deny": ["A"]}`:                                     `deny: unknown key, kept and not used; did you mean "permissions.deny"?`,
 		`{"permissions": ["A"]}`:                              `permissions: is an array; expected an object`,
 		`{"permissions": {"deny": "A"}}`:                      `permissions.deny: is a string; expected an array of strings; a deny or ask rule may be missing because of this`,
 		`{"autoCompactWindow": 5}`:                            `autoCompactWindow: 5 is out of range; expected a whole number from 100000 to 1000000`,

@@ -25,6 +25,9 @@ type Live struct {
 	broken  map[string]time.Time
 	watcher *watch.Watcher
 	closed  bool
+
+	stop chan struct{}  // closed by Close
+	work sync.WaitGroup // the timer of the policy helper
 }
 
 // LiveOptions say what to load and whom to tell.
@@ -54,7 +57,7 @@ const brokenGrace = 2 * time.Second
 // Open reads the settings and follows their files until it is closed. An error is that of
 // [Files.Err]. ctx bounds the first reading only.
 func Open(ctx context.Context, opts LiveOptions) (*Live, error) {
-	l := &Live{opts: opts, view: opts.View, broken: map[string]time.Time{}}
+	l := &Live{opts: opts, view: opts.View, broken: map[string]time.Time{}, stop: make(chan struct{})}
 	l.files = Load(ctx, opts.Options)
 	if err := l.files.Err(); err != nil {
 		return nil, err
@@ -71,15 +74,37 @@ func Open(ctx context.Context, opts LiveOptions) (*Live, error) {
 		Changed: func([]string) { l.Reload(context.Background()) },
 		Report:  func(err error) { l.notice(err.Error()) },
 	})
+	if every := l.files.PolicyRefresh(); every > 0 {
+		l.work.Go(func() { l.askHelper(max(every, time.Second)) })
+	}
 	return l, nil
+}
+
+// askHelper reloads as often as the administrator wants the policy helper asked. It ends with Close.
+func (l *Live) askHelper(every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-tick.C:
+			l.Reload(context.Background())
+		}
+	}
 }
 
 // Close stops following. It must not be called from a callback.
 func (l *Live) Close() {
 	l.mu.Lock()
+	first := !l.closed
 	l.closed = true
 	l.mu.Unlock()
+	if first {
+		close(l.stop)
+	}
 	l.watcher.Close()
+	l.work.Wait()
 }
 
 // State is what is in force.

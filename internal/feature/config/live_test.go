@@ -270,3 +270,17 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func pathBase(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
+
+func TestPolicyHelperIsAskedAgain(t *testing.T) {
+	m := newMachine(t)
+	helper := m.put("etc/helper", "#!/bin/sh\ncat "+m.path("etc/answer")+"\n")
+	must(t, os.Chmod(helper, 0o755))
+	m.put("etc/answer", `{"managedSettings": {"model": "one"}}`)
+	m.put("etc/myelin/managed-settings.json", `{"policyHelper": {"path": "`+helper+`", "refreshIntervalMs": 1}}`)
+	l, states, _ := live(t, m, nil)
+	m.expect(l.State(), "model", `"one" etc/helper`)
+	m.put("etc/answer", `{"managedSettings": {"model": "two"}}`)
+	m.expect(next(t, states), "model", `"two" etc/helper`)
+	l.Close()
+	l.Close()
+}

@@ -22,10 +22,14 @@ import (
 // MaxFile is the most bytes a settings file may have.
 const MaxFile = 2 << 20
 
+// maxScan is the most bytes of a bigger file that are looked through for rules that forbid.
+const maxScan = 64 << 20
+
 // Options say what to load. Places are needed.
 type Options struct {
 	Places   Places
 	Settings string    // --settings: a file, or JSON text that begins with {
+	AddDirs  []string  // --add-dir: of their shared files only plugins and marketplaces count
 	Sources  *[]string // --setting-sources: of user, project, local; nil: all
 	Sections []Section
 	Now      func() time.Time // nil: time.Now
@@ -74,6 +78,7 @@ func load(ctx context.Context, opts Options, prev *Files) *Files {
 
 	flag := r.flag()
 	var parts []*part
+	parts = append(parts, r.added(wanted)...)
 	native := r.readAll(append(slices.Clone(user), managed...), false)
 	guests := r.guestsWanted(native, flag)
 	for _, c := range user {
@@ -187,6 +192,37 @@ func (f *Files) build() {
 	}
 }
 
+// added reads the shared files of directories given by --add-dir. They are no settings roots: all but
+// plugins and marketplaces is passed over, and so is what is wrong with it.
+func (r *reader) added(wanted []origin.Scope) []*part {
+	if !slices.Contains(wanted, origin.Project) {
+		return nil
+	}
+	var out []*part
+	for _, dir := range r.opts.AddDirs {
+		for _, folder := range []string{guestFolder, nativeFolder} {
+			path := filepath.Join(dir, folder, sharedName)
+			if sameFile(dir, r.opts.Places.Start) || !filepath.IsAbs(path) {
+				continue
+			}
+			p := *r.read(candidate{scope: origin.Project, path: path, guest: folder != r.opts.Places.Folder})
+			p.problems = slices.DeleteFunc(slices.Clone(p.problems), func(x Problem) bool { return !x.Skipped && !isPluginKey(x.Key) })
+			if p.layer.Root != nil {
+				root := *p.layer.Root
+				root.Members = slices.DeleteFunc(slices.Clone(root.Members), func(m Member) bool { return !isPluginKey(m.Key) })
+				p.layer.Root = &root
+			}
+			out = append(out, &p)
+		}
+	}
+	return out
+}
+
+func isPluginKey(key string) bool {
+	first, _, _ := cutKey(key)
+	return first == "enabledPlugins" || first == "extraKnownMarketplaces"
+}
+
 // flag reads --settings; nil when it was not given.
 func (r *reader) flag() *part {
 	text := strings.TrimSpace(r.opts.Settings)
@@ -240,30 +276,31 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// readBounded reads a regular file. Of one that is too big it returns the beginning and an error.
+// readBounded reads a regular file. Of one that is too big it returns what there is to look through,
+// and an error.
 func readBounded(path string) ([]byte, error) {
+	info, err := os.Stat(path) // before it is opened: opening a pipe would wait for its writer
+	switch {
+	case errors.Is(err, errNotDir): // a folder on the way that is a file is no such file either
+		return nil, fs.ErrNotExist
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return []byte{}, errors.New("is not a regular file")
+	case info.Size() > maxScan:
+		return nil, fmt.Errorf("is bigger than %d bytes", MaxFile)
+	}
 	f, err := os.Open(path)
 	if err != nil {
-		// A folder on the way that is a file is no such file either.
-		if errors.Is(err, errNotDir) {
-			return nil, fs.ErrNotExist
-		}
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return []byte{}, errors.New("is not a regular file")
-	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(data) > MaxFile {
-		rest, err := io.ReadAll(f)
+		rest, err := io.ReadAll(io.LimitReader(f, maxScan))
 		if err != nil {
 			return nil, err
 		}
@@ -273,8 +310,7 @@ func readBounded(path string) ([]byte, error) {
 }
 
 func (r *reader) parse(c candidate, data []byte) *part {
-	sum := sha256.Sum256(data)
-	hash := hex.EncodeToString(sum[:])
+	hash := hashOf(data)
 	if r.prev != nil {
 		if old := r.prev.parts[c.path]; old != nil && old.source.Hash == hash && !old.absent {
 			return old
@@ -316,11 +352,15 @@ func (r *reader) bad(c candidate, data []byte, p Problem) *part {
 			return before
 		}
 	}
-	sum := sha256.Sum256(data)
 	return &part{
-		source:   Source{Scope: c.scope, Path: c.path, Guest: c.guest, Hash: hex.EncodeToString(sum[:]), LoadedAt: r.opts.Now(), Bad: true},
+		source:   Source{Scope: c.scope, Path: c.path, Guest: c.guest, Hash: hashOf(data), LoadedAt: r.opts.Now(), Bad: true},
 		problems: []Problem{p},
 	}
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // State merges what view accepts.

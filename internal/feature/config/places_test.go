@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -231,5 +232,100 @@ func TestPolicyHelper(t *testing.T) {
 	m.put("etc/myelin/managed-settings.json", `{"policyHelper": {"path": "`+helper+`"}}`)
 	if err := config.Load(context.Background(), m.opts).Err(); err == nil || !strings.Contains(err.Error(), "can be written by others") {
 		t.Errorf("a program everybody can write was run: %v", err)
+	}
+}
+
+func TestKF055_ProtectedPathsCoverEveryFileThatIsRead(t *testing.T) {
+	m := newMachine(t)
+	git(t, m.project, "init", "-q")
+	sub := filepath.Join(m.project, "sub")
+	must(t, os.Mkdir(sub, 0o755))
+	m.project = sub
+	m.find(nil, false)
+	protected := m.opts.Places.Protected()
+	covered := func(path string) bool {
+		for _, p := range protected {
+			if path == p || strings.HasPrefix(path, p+string(filepath.Separator)) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, path := range append(m.opts.Places.Watched(), m.opts.Places.StateFile, m.opts.Places.GuestState) {
+		if !covered(path) {
+			t.Errorf("%s is read and not protected", path)
+		}
+	}
+	if covered(filepath.Join(sub, "main.go")) || covered(filepath.Join(sub, "CLAUDE.md")) || covered(filepath.Join(sub, ".claude", "worktrees", "x")) {
+		t.Error("too much is protected")
+	}
+}
+
+func TestAddedDirectoriesGivePluginsOnly(t *testing.T) {
+	m := newMachine(t)
+	m.put("more/.claude/settings.json", `{"enabledPlugins": {"p@m": true}, "hooks": {"Stop": []}, "model": 3, "permissions": {"allow": ["A"], "deny": ["B"]}}`)
+	m.put("more/.myelin/settings.json", `{"enabledPlugins": {"p@m": false}, "extraKnownMarketplaces": 3}`)
+	m.opts.AddDirs = []string{m.path("more"), m.project}
+	m.put("project/.myelin/settings.json", `{"language": "x"}`)
+	s := m.load(config.TrustAll())
+	if got := string(s.Effective.Root.JSON()); got != `{"enabledPlugins":{"p@m":false},"language":"x"}` {
+		t.Errorf("effective: %s", got)
+	}
+	if got := m.problems(s); len(got) != 1 || !strings.Contains(got[0], "extraKnownMarketplaces") {
+		t.Errorf("problems: %v", got)
+	}
+	if got := string(m.load(config.View{}).Effective.Root.JSON()); got != `{}` {
+		t.Errorf("before trust: %s", got)
+	}
+}
+
+func TestGlobalSettings(t *testing.T) {
+	m := newMachine(t)
+	get := func() string {
+		v, at, ok, err := m.opts.Places.Global("diffTool")
+		if err != nil {
+			return "error"
+		}
+		if !ok {
+			return "unset"
+		}
+		return string(v) + " " + m.short(at.Place())
+	}
+	if got := get(); got != "unset" {
+		t.Error(got)
+	}
+	m.put("home/.claude.json", `{"diffTool": "guest"}`)
+	if got := get(); got != `"guest" home/.claude.json:1:14` {
+		t.Error(got)
+	}
+	m.put("home/.myelin/state.json", `{"diffTool": 3}`)
+	if got := get(); got != `"guest" home/.claude.json:1:14` {
+		t.Error(got)
+	}
+	m.put("home/.myelin/state.json", `{"diffTool": "own"}`)
+	m.put("home/.claude.json", `{broken`)
+	if got := get(); got != `"own" home/.myelin/state.json:1:14` {
+		t.Error(got)
+	}
+	m.put("home/.myelin/state.json", `{}`)
+	if got := get(); got != "unset" {
+		t.Error(got)
+	}
+	m.put("home/.myelin/state.json", `{`)
+	if got := get(); got != "error" {
+		t.Error(got)
+	}
+	if _, _, _, err := m.opts.Places.Global("model"); err == nil {
+		t.Error("model is no setting of the state file")
+	}
+}
+
+func TestAPipeInPlaceOfASettingsFileDoesNotHang(t *testing.T) {
+	m := newMachine(t)
+	must(t, os.MkdirAll(m.path("project/.myelin"), 0o755))
+	must(t, syscall.Mkfifo(m.path("project/.myelin/settings.json"), 0o644))
+	s := m.load(config.TrustAll())
+	if got := m.problems(s); len(got) != 1 || !strings.Contains(got[0], "not a regular file") {
+		t.Errorf("problems: %v", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/atomicfile"
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/origin"
 )
 
 // StateFile is the program's own state on disk: trusted folders, accepted notices, the person's
@@ -49,14 +50,7 @@ func (p Places) State() StateFile { return StateFile{Path: p.StateFile, Backups:
 // Read returns the content; nil when there is no file or an empty one. A broken file is a
 // [*CorruptError]; a copy of it is made, once a content.
 func (f StateFile) Read() (*jsonc.Node, error) {
-	data, err := os.ReadFile(f.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read state file: %w", err)
-	}
-	doc, err := f.parse(data)
+	doc, err := f.document(f.Path)
 	if doc == nil || err != nil {
 		return nil, err
 	}
@@ -99,6 +93,52 @@ func (f StateFile) Update(edit func(*jsonc.Doc) error) error {
 		}
 		return doc.Bytes(), nil
 	})
+}
+
+// Global reads a setting that stands in the program's own state file, or else in the other tool's.
+// ok is false when neither sets it, or with a value of the wrong type. A broken state file is a
+// [*CorruptError]; a broken one of the other tool says nothing.
+func (p Places) Global(key string) (value json.RawMessage, at origin.Origin, ok bool, err error) {
+	k, known := plainCatalogue().keys[key]
+	if !known || k.Scopes != InGlobal {
+		return nil, origin.Origin{}, false, fmt.Errorf("%s is no setting of the state file", key)
+	}
+	for _, path := range []string{p.StateFile, p.GuestState} {
+		if path == "" {
+			continue
+		}
+		doc, err := p.State().document(path)
+		if err != nil && path == p.StateFile {
+			return nil, origin.Origin{}, false, err
+		}
+		if err != nil || doc == nil {
+			continue
+		}
+		c := &checker{cat: plainCatalogue(), doc: doc}
+		if n := doc.Root().Get(key); n != nil && n.Kind != jsonc.Null {
+			if v := c.shape(k, n); v != nil {
+				v.At.Scope = origin.User
+				return v.JSON(), v.At, true, nil
+			}
+		}
+	}
+	return nil, origin.Origin{}, false, nil
+}
+
+// document reads a state file; nil when there is none. Only the program's own is kept as a copy when
+// it is broken.
+func (f StateFile) document(path string) (*jsonc.Doc, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read state file: %w", err)
+	}
+	if path == f.Path {
+		return f.parse(data)
+	}
+	return jsonc.Parse("", path, data)
 }
 
 // Set gives a key of the file a value. path are names, not dotted: they may be folders.

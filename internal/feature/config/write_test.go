@@ -28,11 +28,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// addKeys is a process of the concurrency test: fifty times a trusted folder into the state file
+// addKeys is a process of the concurrency test: again and again a trusted folder into the state file
 // and a rule into the settings. It prints what was stored, after it was.
 func addKeys(state, settings, name string) int {
 	f := config.StateFile{Path: state}
-	for i := range 50 {
+	for i := range rounds {
 		id := name + "-" + strconv.Itoa(i)
 		err := f.Set(true, "projects", "/"+id, "hasTrustDialogAccepted")
 		if err == nil {
@@ -65,11 +65,13 @@ func TestKF014_TwentyProcessesOnStateAndSettings(t *testing.T) {
 	stop, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
+		often := time.NewTicker(5 * time.Millisecond)
+		defer often.Stop()
 		for n := 0; ; n++ {
 			select {
 			case <-stop:
 				return
-			default:
+			case <-often.C:
 			}
 			for _, path := range []string{state, settings} {
 				data, err := os.ReadFile(path)
@@ -81,7 +83,7 @@ func TestKF014_TwentyProcessesOnStateAndSettings(t *testing.T) {
 					return
 				}
 			}
-			if data, _ := os.ReadFile(state); n%20 == 19 && len(data) > 2000 && n/20*2 < len(cmds) {
+			if data, _ := os.ReadFile(state); n%20 == 19 && len(data) > 40*rounds && n/20*2 < len(cmds) {
 				_ = cmds[n/20*2].Process.Kill() // it may have ended
 			}
 		}
@@ -119,7 +121,7 @@ func TestKF014_TwentyProcessesOnStateAndSettings(t *testing.T) {
 			}
 		}
 	}
-	if stored < 10*50 {
+	if stored < 10*rounds {
 		t.Errorf("only %d were stored", stored)
 	}
 	if !strings.HasPrefix(string(data), "{\n  // mine\n  \"model\": \"x\",\n") {

@@ -165,18 +165,18 @@ func real(path string) string {
 
 // readSmall reads a metadata file; git's own are one line. A bigger one is cut.
 func readSmall(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(path) // before it is opened: opening a pipe would wait for its writer
 	if err != nil {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
 		return "", &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, 64<<10))
 	return string(data), err
 }
