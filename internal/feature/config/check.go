@@ -87,6 +87,20 @@ func (c *checker) doubles(prefix string, n *jsonc.Node) {
 	}
 }
 
+// doublesInside looks for double keys in the value of a known key: of two hooks of one event, or two
+// entries of one name, the first would vanish unseen.
+func (c *checker) doublesInside(key string, n *jsonc.Node) {
+	if n.Kind == jsonc.Object {
+		c.doubles(key+".", n)
+	}
+	for _, m := range n.Members {
+		c.doublesInside(key+"."+m.Name, m.Value)
+	}
+	for i, e := range n.Elems {
+		c.doublesInside(fmt.Sprintf("%s[%d]", key, i), e)
+	}
+}
+
 // holdsRules reports whether dropping the value under key drops a deny or ask list.
 func holdsRules(key string, n *jsonc.Node) bool {
 	switch key {
@@ -129,6 +143,7 @@ func (c *checker) value(k *Key, m jsonc.Member) *Node {
 	if !c.mayStand(k, m) {
 		return nil
 	}
+	c.doublesInside(k.Name, m.Value)
 	n := c.shape(k, m.Value)
 	if n == nil {
 		return c.closed(k, m.Value)
@@ -295,7 +310,6 @@ func (c *checker) mapOf(k *Key, n *jsonc.Node) *Node {
 		want = jsonc.Bool
 	}
 	out := &Node{Kind: jsonc.Object, At: c.doc.At(n)}
-	c.doubles(k.Name+".", n)
 	for _, m := range jsonc.Unique(n.Members) {
 		switch {
 		case m.Value.Kind == jsonc.Null:

@@ -167,6 +167,8 @@ func TestMessagesSayWhatWasMeant(t *testing.T) {
 		`{"autoConnectIde": true}`:                            `autoConnectIde: has no effect in the user file; expected it in the state file`,
 		`{"model": "a", "model": "b"}`:                        `model: the key stands here twice; line 1 is not used`,
 		`{"permissions": {"deny": ["A"]}, "permissions": {}}`: `permissions: the key stands here twice; line 1 is not used; a deny or ask rule may be missing because of this`,
+		`{"hooks": {"Stop": [{"a": 1}], "Stop": []}}`:         `hooks.Stop: the key stands here twice; line 1 is not used`,
+		`{"env": {"A": "1", "A": "2"}}`:                       `env.A: the key stands here twice; line 1 is not used`,
 		`{"sandbox": {"enabled": "always"}}`:                  `sandbox.enabled: "always" is not one of its values; expected auto`,
 	} {
 		m := newMachine(t)

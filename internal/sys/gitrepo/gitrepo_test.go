@@ -153,12 +153,15 @@ func TestKF049_ClaimsOfAForeignFolder(t *testing.T) {
 	put(t, filepath.Join(hostile("real-folder"), ".git", "HEAD"), "ref: refs/heads/trunk\n")
 	put(t, filepath.Join(hostile("real-folder"), ".git", "commondir"), dot+"\n")
 
-	for _, name := range []string{"points-at-worktree", "points-at-main", "own-metadata", "real-folder"} {
+	must(t, os.MkdirAll(hostile("link"), 0o755))
+	must(t, os.Symlink(dot, filepath.Join(hostile("link"), ".git")))
+
+	for _, name := range []string{"points-at-worktree", "points-at-main", "own-metadata", "real-folder", "link"} {
 		r := find(t, hostile(name))
 		if r.Root != hostile(name) || r.Main != r.Root || r.Linked {
 			t.Errorf("%s: %+v", name, r)
 		}
-		if name != "points-at-main" && r.Doubt == "" {
+		if name != "points-at-main" && name != "link" && r.Doubt == "" {
 			t.Errorf("%s: nothing is said", name)
 		}
 	}

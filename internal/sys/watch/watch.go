@@ -45,6 +45,7 @@ type Watcher struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
+	once  sync.Once  // the report that polling takes over
 	mu    sync.Mutex // guards paths and known
 	paths []string
 	known map[string]string // path → what stood there when Changed last heard of it
@@ -111,9 +112,12 @@ func (w *Watcher) notifier() *fsnotify.Watcher {
 }
 
 func (w *Watcher) report(err error) {
-	if w.opts.Report != nil {
-		w.opts.Report(fmt.Errorf("no notifications of changed files, looking every %s instead: %w", w.opts.Poll, err))
+	if w.opts.Report == nil {
+		return
 	}
+	w.once.Do(func() {
+		w.opts.Report(fmt.Errorf("no notifications of changed files, looking every %s instead: %w", w.opts.Poll, err))
+	})
 }
 
 func (w *Watcher) run(ctx context.Context, n *fsnotify.Watcher) {
