@@ -34,7 +34,12 @@ type Live struct {
 type LiveOptions struct {
 	Options
 	View View
-	// Changed is told each new state, in order, from one goroutine at a time; never the first.
+	// Review decides, before a changed reading takes effect, what the folder's files may supply from
+	// now on: an agreement holds for what was shown, and a hook that changes in mid-session is another
+	// hook. Nil: the view stays.
+	Review func(files *Files) View
+	// Changed is told each new state, in order, from one goroutine at a time; never the first. Like
+	// the other functions here it must not call Reload, SetView, Edit or Close.
 	Changed func(old, now *State, cause Change)
 	// Veto may refuse a change of files that are not the administrator's; it returns why, or nil.
 	// What was refused stays unloaded until the file changes again. Nil: nothing is refused.
@@ -180,6 +185,12 @@ func (l *Live) Reload(ctx context.Context) {
 	}
 	if !l.vetted(ctx, old, next, &change) {
 		return
+	}
+	if l.opts.Review != nil {
+		view := l.opts.Review(next)
+		l.mu.Lock()
+		l.view = view
+		l.mu.Unlock()
 	}
 	l.publish(next, change)
 }

@@ -284,3 +284,32 @@ func TestPolicyHelperIsAskedAgain(t *testing.T) {
 	l.Close()
 	l.Close()
 }
+
+func TestAChangedHookIsReviewedBeforeItTakesEffect(t *testing.T) {
+	m := newMachine(t)
+	hooks := func(command string) string {
+		return `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "` + command + `"}]}]}, "permissions": {"deny": ["A"]}}`
+	}
+	m.put("project/.myelin/settings.json", hooks("good"))
+	l, states, _ := live(t, m, func(o *config.LiveOptions) {
+		o.Poll = true
+		o.Review = func(f *config.Files) config.View {
+			for _, i := range f.Supplied() {
+				if i.Kind == config.Hooks && !strings.HasSuffix(i.Text, "good") {
+					return config.View{}
+				}
+			}
+			return config.TrustAll()
+		}
+	})
+	for _, c := range []struct {
+		command string
+		hooks   int
+	}{{"evil", 0}, {"good", 1}} {
+		m.put("project/.myelin/settings.json", hooks(c.command))
+		l.Reload(context.Background())
+		if s := next(t, states); len(s.Hooks()) != c.hooks || len(s.Rules()) != 1 {
+			t.Errorf("%s: %d hooks, rules %v", c.command, len(s.Hooks()), s.Rules())
+		}
+	}
+}
