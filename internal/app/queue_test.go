@@ -16,7 +16,7 @@ func delta(i int, text string) proto.Event {
 	return proto.E(proto.Delta{Index: i, Kind: "text", Text: text})
 }
 
-func notice(text string) proto.Event { return proto.E(proto.Notice{Text: text}) }
+func noticed(text string) proto.Event { return proto.E(proto.Notice{Text: text}) }
 
 func texts(e proto.Event) string {
 	switch b := e.Body.(type) {
@@ -34,7 +34,7 @@ func TestQueueMergesWhatALaggingReaderMissed(t *testing.T) {
 	q := newQueue(func() string { return "s" })
 	events := q.read(t.Context())
 	for _, e := range []proto.Event{
-		delta(0, "a"), delta(0, "b"), delta(1, "c"), notice("n"), delta(1, "d"),
+		delta(0, "a"), delta(0, "b"), delta(1, "c"), noticed("n"), delta(1, "d"),
 		proto.E(proto.CallProgress{Call: "x", Text: "1", Seconds: 1}), proto.E(proto.CallProgress{Call: "x", Text: "2", Seconds: 2}),
 	} {
 		q.append(e)
@@ -72,7 +72,7 @@ func TestQueueKeepsOrderForEveryReader(t *testing.T) {
 	for i := range 20_000 {
 		q.append(delta(0, "x"))
 		if i%100 == 0 {
-			q.append(notice("-"))
+			q.append(noticed("-"))
 		}
 	}
 	q.close()
@@ -88,7 +88,7 @@ func TestQueueMakesWritersWaitForASlowReader(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			for range maxLag + 5 {
-				q.append(notice("n"))
+				q.append(noticed("n"))
 				written++
 			}
 			close(done)

@@ -1,0 +1,207 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/cost"
+	"github.com/myelin-agent/myelin/internal/feature/task"
+)
+
+// Command is a slash command as surfaces list it.
+type Command struct {
+	Name    string
+	Args    string // what may follow, for people
+	Summary string
+}
+
+// command is a slash command the program itself carries out; no model is asked.
+type command struct {
+	Command
+	now bool // may run beside a turn: it only reads, or sets what the next call or round looks at
+	run func(ctx context.Context, s *Session, args string) (string, error)
+}
+
+// commands is the list of slash commands, in the order of /help.
+func commands() []command {
+	return []command{
+		{Command{"help", "", "what can be typed here"}, true, cmdHelp},
+		{Command{"model", "[NAME]", "show or change the model"}, true, cmdModel},
+		{Command{"mode", "[MODE]", "show or change the permission mode"}, true, cmdMode},
+		{Command{"permissions", "[allow|ask|deny|remove RULE]", "show rules and what was decided, change rules of this session"}, true, cmdPermissions},
+		{Command{"tasks", "[stop|output ID]", "show, read or stop running work"}, true, cmdTasks},
+		{Command{"context", "", "show what fills the context window"}, true, cmdContext},
+		{Command{"cost", "", "show what was used and what it cost"}, true, cmdCost},
+		{Command{"status", "", "show where settings come from and what is enforced"}, true, cmdStatus},
+		{Command{"compact", "[FOCUS]", "summarise the conversation to free the context window"}, false, cmdCompact},
+		{Command{"clear", "", "begin a new conversation"}, false, cmdClear},
+		{Command{"resume", "ID", "go on with an earlier conversation"}, false, cmdResume},
+		{Command{"branch", "", "go on in a copy of this conversation"}, false, cmdBranch},
+	}
+}
+
+// Commands lists the slash commands of a session.
+func (s *Session) Commands() []Command {
+	var out []Command
+	for _, c := range commands() {
+		out = append(out, c.Command)
+	}
+	return out
+}
+
+func findCommand(name string) (command, bool) {
+	for _, c := range commands() {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return command{}, false
+}
+
+// runCommand carries a command out and tells what it printed.
+func (s *Session) runCommand(ctx context.Context, name, args string) {
+	c, ok := findCommand(name)
+	if !ok {
+		return // only listed commands are taken for commands
+	}
+	text, err := c.run(ctx, s, args)
+	if err != nil {
+		text = err.Error()
+	}
+	s.emit(proto.LocalOutput{Command: name, Text: text, Error: err != nil})
+}
+
+func cmdHelp(context.Context, *Session, string) (string, error) {
+	return table(func(w *tabwriter.Writer) {
+		for _, c := range commands() {
+			fmt.Fprintf(w, "/%s\t%s\t%s\n", c.Name, c.Args, c.Summary)
+		}
+		fmt.Fprintf(w, "/exit\t\tleave\n")
+	}), nil
+}
+
+func cmdModel(_ context.Context, s *Session, args string) (string, error) {
+	if args == "" {
+		return s.part.session.Get().Model, nil
+	}
+	if err := s.setModel(args); err != nil {
+		return "", err
+	}
+	return "Model: " + s.part.session.Get().Model + ", from the next request on.", nil
+}
+
+func cmdMode(_ context.Context, s *Session, args string) (string, error) {
+	if args == "" {
+		return s.mode(), nil
+	}
+	if err := s.setMode(args); err != nil {
+		return "", err
+	}
+	return "Permission mode: " + s.mode(), nil
+}
+
+func cmdTasks(_ context.Context, s *Session, args string) (string, error) {
+	verb, ref, _ := strings.Cut(args, " ")
+	switch state := s.part.task.Get(); verb {
+	case "":
+		return listTasks(state, s.effects.Now()), nil
+	case "stop", "output":
+		t, ok := state.Find(strings.TrimSpace(ref))
+		if !ok {
+			return "", fmt.Errorf("%s", state.Unknown(ref))
+		}
+		if verb == "stop" {
+			return "Stopped " + t.ID + ".", s.stopTask(t.ID)
+		}
+		c, ok := s.rooms.live.Get(t.ID)
+		if !ok || c.Output == nil {
+			return "Its output is in " + t.OutputFile, nil
+		}
+		return c.Output(10_000), nil
+	default:
+		return "", fmt.Errorf("/tasks %s: expected nothing, stop ID or output ID", verb)
+	}
+}
+
+func listTasks(state *task.State, now time.Time) string {
+	all := state.List(nil)
+	if len(all) == 0 {
+		return "Nothing is running."
+	}
+	return table(func(w *tabwriter.Writer) {
+		for _, t := range all {
+			end := now
+			if t.Ended() {
+				end = t.EndTime
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.ID, t.Kind, t.Status, end.Sub(t.StartTime).Round(time.Second), t.Description)
+		}
+	})
+}
+
+func cmdCost(_ context.Context, s *Session, _ string) (string, error) {
+	c := s.part.cost.Get()
+	return table(func(w *tabwriter.Writer) {
+		fmt.Fprintf(w, "total\t%s\t\n", c.Total.USD)
+		fmt.Fprintf(w, "time\t%s with the model, %s in tools\t\n", c.Durations.API.Round(time.Millisecond), c.Durations.Tools.Round(time.Millisecond))
+		fmt.Fprintf(w, "lines\t+%d −%d\t\n", c.Lines.Added, c.Lines.Removed)
+		row := func(name string, u cost.Usage) {
+			fmt.Fprintf(w, "%s\t%s\t%d requests, %d in, %d out, %d cache read, %d cache write\n",
+				name, u.USD, u.Requests, u.Input, u.Output, u.CacheRead, u.CacheWrite)
+		}
+		for ref, u := range c.ByModel.All() {
+			row(ref, u)
+		}
+		if c.Retries.Requests > 0 {
+			row("of that for failed requests", c.Retries)
+		}
+	}), nil
+}
+
+func cmdContext(_ context.Context, s *Session, _ string) (string, error) {
+	v := s.View()
+	return table(func(w *tabwriter.Writer) {
+		fmt.Fprintf(w, "used\t%d of %d tokens\t%d%%\n", v.Context.Used, v.Context.Window, 100*v.Context.Used/max(v.Context.Window, 1))
+		for _, it := range s.part.prompt.Get().Items {
+			fmt.Fprintf(w, "%s\t%d tokens\t%s\n", it.Label, it.Tokens, it.Path)
+		}
+		for _, p := range s.part.pool.Get().Pool {
+			if p.State == "deferred" {
+				fmt.Fprintf(w, "%s\tby name only\t%s\n", p.Name, p.Why)
+			}
+		}
+	}), nil
+}
+
+// table lays out lines whose columns are separated by tabs.
+func table(rows func(*tabwriter.Writer)) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	rows(w)
+	if err := w.Flush(); err != nil { // a strings.Builder takes everything
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (r *rooms) commandNames() []string {
+	var out []string
+	for _, c := range commands() {
+		out = append(out, c.Name)
+	}
+	return out
+}
+
+// immediate says whether a command may run beside a turn.
+func (r *rooms) immediate(name string) bool {
+	return slices.ContainsFunc(commands(), func(c command) bool { return c.Name == name && c.now })
+}

@@ -1,0 +1,241 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/myelin-agent/myelin/internal/core/engine"
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/cost"
+	"github.com/myelin-agent/myelin/internal/feature/hook"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/tools/plan"
+)
+
+// engineConfig is what the engine is given for one turn.
+func (s *Session) engineConfig(t *turn) engine.Config {
+	r := s.rooms
+	return engine.Config{
+		Model:     s.modelNow,
+		System:    s.system,
+		Tools:     s.toolsNow,
+		Shape:     s.shape,
+		Authorize: r.gate.authorize(t),
+		Amend:     s.amend,
+		Batch:     s.batch,
+		Record:    r.record,
+		Sync:      func(context.Context) error { return r.transcript().Sync() },
+		Steer:     s.steer,
+		Stop:      s.stopping(t),
+		Spent:     s.spent(t, ""),
+		Late:      s.late,
+		Keep:      func(history []msg.Message) { s.history = history },
+		Agent:     s.scope,
+		Effects:   s.effects,
+		Limits: engine.Limits{
+			Rounds: s.opts.MaxTurns, Retries: retries(r.env()), Beside: numbered(r.env(), "MYELIN_MAX_TOOL_USE_CONCURRENCY", 0),
+			StreamOnly: flagged(r.env(), "MYELIN_DISABLE_NONSTREAMING_FALLBACK"),
+		},
+	}
+}
+
+// retries reads how often a failing request is tried again.
+func retries(env config.Environ) int {
+	if _, ok := env.Get("MYELIN_MAX_RETRIES"); !ok {
+		return 0 // the engine's own number
+	}
+	if n := min(numbered(env, "MYELIN_MAX_RETRIES", 10), 15); n > 0 {
+		return n
+	}
+	return -1
+}
+
+// modelNow is the model of the next round with its options.
+func (s *Session) modelNow() (provider.Model, provider.Options) {
+	now := s.part.session.Get()
+	opts := provider.Options{
+		MaxTokens: s.opts.MaxTokens, UserSetMaximum: s.opts.MaxTokens > 0, Effort: now.Effort, Betas: s.opts.Betas,
+		SessionID: now.ID, NoCache: flagged(s.rooms.env(), "DISABLE_PROMPT_CACHING"),
+	}
+	if n := numbered(s.rooms.env(), "MYELIN_MAX_OUTPUT_TOKENS", 0); opts.MaxTokens == 0 && n > 0 {
+		opts.MaxTokens, opts.UserSetMaximum = n, true
+	}
+	if budget := s.thinking.Load(); budget != nil {
+		opts.Thinking = *budget
+		if *budget == 0 {
+			opts.Thinking = -1
+		}
+	}
+	for _, ref := range now.FallbackModels {
+		if m := s.rooms.models.ref(ref); m != nil {
+			opts.Fallbacks = append(opts.Fallbacks, m)
+		}
+	}
+	return s.model(), opts
+}
+
+// system is the system prompt, and in plan mode what holds there.
+func (s *Session) system(ctx context.Context) ([]msg.Block, error) {
+	blocks, err := s.rooms.prompt.System(ctx)
+	if err == nil && s.planning() {
+		blocks = append(slices.Clone(blocks), msg.Text{Text: plan.Instructions(s.planFile())})
+	}
+	return blocks, err
+}
+
+// toolsNow is the pool of the next round. What is deferred is named in the description of
+// ToolSearch by the pool's state.
+func (s *Session) toolsNow() []tool.Tool {
+	offered, deferred := s.refresh()
+	if len(deferred) == 0 {
+		return offered
+	}
+	out := slices.Clone(offered)
+	for i, t := range out {
+		if t.Spec().Name == "ToolSearch" {
+			out[i] = naming{t, deferred}
+		}
+	}
+	return out
+}
+
+// naming is ToolSearch with the names of the tools it can load.
+type naming struct {
+	tool.Tool
+	deferred []tool.Tool
+}
+
+// Spec implements tool.Tool.
+func (n naming) Spec() tool.Spec {
+	s := n.Tool.Spec()
+	s.Description += " Can be loaded:"
+	for _, t := range n.deferred {
+		s.Description += " " + t.Spec().Name
+	}
+	return s
+}
+
+// shape fits the history in, and sees to what a compaction changes elsewhere.
+func (s *Session) shape(ctx context.Context, history []msg.Message, p engine.Pressure) (engine.View, error) {
+	v, err := s.rooms.shaper.Shape(ctx, history, p)
+	if err == nil && v.History != nil {
+		s.compacted(v)
+	}
+	s.remember(history)
+	if err == nil {
+		s.rooms.prompt.Measure(s.toolsNow(), v.Messages)
+	}
+	return v, err
+}
+
+// stopping is engine.Config.Stop: budgets after every answer, the output that is owed and the stop
+// hooks when the turn is about to end.
+func (s *Session) stopping(t *turn) func(context.Context, engine.Turn) (engine.Stopping, error) {
+	return func(ctx context.Context, turn engine.Turn) (engine.Stopping, error) {
+		next := cost.Usage{}
+		if turn.Calls > 0 { // the next request reads at least what this one left
+			next = cost.UsageOf(s.model().Info().Price, msg.Usage{CacheRead: turn.Usage.Context()})
+		}
+		if over := cost.Over(s.part.cost.Get(), "", next, s.effects.Now()); over != nil && (turn.Calls > 0 || over.Next == 0) {
+			return engine.Stopping{End: &tool.End{Reason: over.Error(), Outcome: string(proto.EndBudget)}}, nil
+		}
+		if turn.Calls > 0 {
+			return engine.Stopping{}, nil
+		}
+		if o := s.rooms.output; o != nil && !o.Given() && !t.reminded {
+			t.reminded = true
+			return again("Give the result now by calling StructuredOutput exactly once."), nil
+		}
+		return s.stopHooks(ctx, turn)
+	}
+}
+
+func again(text string) engine.Stopping {
+	return engine.Stopping{Again: []msg.Message{{Role: msg.User, Origin: msg.FromHarness, Content: []msg.Block{msg.Text{Text: text}}}}}
+}
+
+// stopHooks lets the Stop hooks make the turn go on, up to a limit.
+func (s *Session) stopHooks(ctx context.Context, turn engine.Turn) (engine.Stopping, error) {
+	if !s.rooms.hooks.Any(hook.Stop) {
+		return engine.Stopping{}, nil
+	}
+	o := s.fire(ctx, hook.Event{Name: hook.Stop, Fields: map[string]any{
+		"stop_hook_active": turn.Continued > 0, "last_assistant_message": textOf(turn.Answer),
+		"background_tasks": s.rooms.backgroundTasks(), "session_crons": []any{},
+	}})
+	limit := numbered(s.rooms.env(), "MYELIN_STOP_HOOK_BLOCK_CAP", 8)
+	switch {
+	case o.Stop:
+		return engine.Stopping{End: &tool.End{Reason: o.StopReason, Outcome: string(proto.EndHook)}}, nil
+	case !o.Block && len(o.Context) == 0:
+		return engine.Stopping{}, nil
+	case limit > 0 && turn.Continued >= limit:
+		s.emit(proto.Notice{Level: "warning", Text: fmt.Sprintf("A Stop hook made the turn go on %d times in a row; it ends now.", limit)})
+		return engine.Stopping{}, nil
+	case o.Block:
+		return again("Stop hook feedback:\n" + o.BlockReason), nil
+	}
+	return engine.Stopping{Again: []msg.Message{{Role: msg.User, Origin: msg.FromHarness, Content: reminders(o.Context)}}}, nil
+}
+
+func textOf(answer []msg.Message) string {
+	out := ""
+	for _, m := range answer {
+		if m.Role == msg.Assistant {
+			out += msg.TextOf(m.Content)
+		}
+	}
+	return out
+}
+
+// late tells the model of a call that ended after it was given up.
+func (s *Session) late(d tool.Done) {
+	s.owe(msg.Message{Role: msg.User, Origin: msg.FromHarness, Content: reminders([]string{
+		fmt.Sprintf("The interrupted call %s of %s has ended after all: %s", d.Call.ID, d.Call.Name, msg.Cut(msg.TextOf(d.Result.Content), 2000)),
+	})})
+}
+
+// opening turns prompts into the messages that open the turn; hooks may add to them or block them.
+func (s *Session) opening(ctx context.Context, t *turn, batch []proto.Prompt, owed []msg.Message) ([]msg.Message, *proto.Ended) {
+	s.askTrust(ctx)
+	if s.rooms.output != nil {
+		s.rooms.output.Begin()
+	}
+	s.part.permission.Set(func(p *permission.State) *permission.State { return p.NewTurn(len(batch) > 0) })
+	out := owed
+	extra := s.startHooks(ctx)
+	for _, p := range batch {
+		s.prompts.Add(1)
+		m := msg.Message{ID: p.ID, Role: msg.User, Content: p.Content}
+		o := s.fire(ctx, hook.Event{Name: hook.UserPromptSubmit, Fields: map[string]any{"prompt": msg.TextOf(p.Content)}})
+		if o.Block || o.Stop || o.EndTurn {
+			s.started(t, batch)
+			reason := orText(o.BlockReason, o.StopReason)
+			s.emit(proto.Notice{Level: "warning", Key: "prompt_blocked", Text: "A hook blocked the prompt: " + reason})
+			return nil, &proto.Ended{Reason: proto.EndHook, Detail: reason, Text: reason}
+		}
+		extra = append(extra, o.Context...)
+		out = append(out, m)
+	}
+	if len(extra) > 0 {
+		out = append(out, msg.Message{Role: msg.User, Origin: msg.FromHarness, Content: reminders(extra)})
+	}
+	s.started(t, batch)
+	return out, nil
+}
+
+// startHooks fires SessionStart, once a session and source.
+func (s *Session) startHooks(ctx context.Context) []string {
+	source := s.rooms.source
+	if source == "" {
+		return nil
+	}
+	s.rooms.source = ""
+	o := s.fire(ctx, hook.Event{Name: hook.SessionStart, Match: source, Fields: map[string]any{"source": source, "model": s.part.session.Get().Model}})
+	return o.Context
+}

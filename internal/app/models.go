@@ -1,0 +1,226 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/myelin-agent/myelin/internal/core/engine"
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/cost"
+	"github.com/myelin-agent/myelin/internal/providers/discover"
+	"github.com/myelin-agent/myelin/internal/providers/offline"
+	"github.com/myelin-agent/myelin/internal/providers/record"
+	"github.com/myelin-agent/myelin/internal/providers/script"
+)
+
+// models opens models by name and keeps those that were opened.
+type models struct {
+	find  *discover.Discovery
+	cwd   func() string
+	given provider.Model // handed in by who started the session (the demo); nil: none
+
+	recorder  *record.Recorder
+	recording *record.Recording
+
+	mu   sync.Mutex // guards open
+	open map[string]provider.Model
+}
+
+// newModels makes the discovery of a session from settings and environment.
+func newModels(o Options, env config.Environ, state *config.State) (*models, error) {
+	cfg := discover.Config{
+		Explicit: o.Model, Env: env.Value, Model: setting(state, "model", ""),
+		Overrides:   setting[map[string]string](state, "modelOverrides", nil),
+		Corrections: setting[map[string]json.RawMessage](state, "models", nil),
+	}
+	find, err := discover.New(cfg)
+	if find == nil {
+		return nil, err
+	}
+	return &models{find: find, open: map[string]provider.Model{}}, nil
+}
+
+// first is the model a session begins with, and where it was found.
+func (m *models) first(ctx context.Context, o Options) (provider.Model, string, error) {
+	if m.given != nil {
+		return m.given, "given", nil
+	}
+	choice, err := m.find.Resolve(ctx)
+	if err != nil {
+		return nil, "", signIn(err)
+	}
+	if choice.API == discover.Offline && o.NoOffline {
+		return nil, "", &ExitError{codeSignIn, errors.New("no key and no model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model with --model")}
+	}
+	model, err := m.opened(choice)
+	return model, choice.Source, err
+}
+
+func signIn(err error) error {
+	if provider.KindOf(err) == provider.KindAuth {
+		return &ExitError{codeSignIn, err}
+	}
+	return err
+}
+
+// named opens a model by name; the same name gives the same model.
+func (m *models) named(ctx context.Context, name string) (provider.Model, error) {
+	if m.given != nil && (name == m.given.Info().Ref() || name == m.given.Info().ID) {
+		return m.given, nil
+	}
+	choice, err := m.find.Named(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return m.opened(choice)
+}
+
+func (m *models) opened(c discover.Choice) (provider.Model, error) {
+	key := string(c.API) + " " + c.Info.Ref() + " " + c.File
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if model, ok := m.open[key]; ok {
+		return model, nil
+	}
+	model, err := m.make(c)
+	if err != nil {
+		return nil, err
+	}
+	if m.recorder != nil {
+		model = m.recorder.Model(model)
+	}
+	m.open[key] = model
+	m.open[model.Info().Ref()] = model
+	return model, nil
+}
+
+func (m *models) make(c discover.Choice) (provider.Model, error) {
+	switch c.API {
+	case discover.Script:
+		data, err := os.ReadFile(c.File)
+		if err != nil {
+			return nil, fmt.Errorf("read script: %w", err)
+		}
+		s, err := script.Parse(c.File, data)
+		if err != nil {
+			return nil, err
+		}
+		return script.New(s, script.Options{Cwd: m.cwd}), nil
+	case discover.Replay:
+		r, err := record.Open(c.File)
+		if err != nil {
+			return nil, err
+		}
+		m.recording = r
+		return r.Model(record.Pace{}), nil
+	case discover.Offline:
+		return offline.New(), nil
+	}
+	return m.find.Open(c)
+}
+
+// ref returns an open model by provider/id; nil when it was never opened.
+func (m *models) ref(ref string) provider.Model {
+	if m.given != nil && m.given.Info().Ref() == ref {
+		return m.given
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.open[ref]
+}
+
+// info describes a model by provider/id.
+func (m *models) info(ref string) (provider.Info, bool) {
+	if model := m.ref(ref); model != nil {
+		return model.Info(), true
+	}
+	service, id, ok := strings.Cut(ref, "/")
+	if !ok {
+		return provider.Info{}, false
+	}
+	return m.find.Catalog().Model(service, id)
+}
+
+// small is the model for side requests (fetch, titles, checks): the fast one of the same service
+// where the catalog knows one, else the session's own.
+func (m *models) small(ctx context.Context, main provider.Model) provider.Model {
+	info := main.Info()
+	if id, ok := m.find.Catalog().Alias(info.Provider, "fast"); ok && m.given == nil {
+		if model, err := m.named(ctx, info.Provider+"/"+id); err == nil {
+			return model
+		}
+	}
+	return main
+}
+
+// ask makes one request beside the conversation and books what it used. The answer is whole, or an
+// error.
+func (s *Session) ask(ctx context.Context, model provider.Model, req provider.Request, tool string) ([]msg.Block, error) {
+	req.Messages = msg.Sendable(req.Messages, msg.Bounds{})
+	req.Options.SessionID = s.part.session.Get().ID
+	began := s.effects.Now()
+	var blocks []msg.Block
+	var usage msg.Usage
+	started, done := false, false
+	var failure error
+	for e, err := range model.Stream(ctx, req) {
+		if err != nil {
+			failure = err
+			break
+		}
+		switch e := e.(type) {
+		case provider.Start:
+			started, usage = true, e.Usage
+		case provider.BlockDone:
+			if !e.Partial {
+				blocks = append(blocks, e.Block)
+			}
+		case provider.Done:
+			done, usage = true, e.Usage
+		}
+	}
+	if started {
+		cost.Book(s.part.cost, cost.Entry{
+			Model: model.Info(), Lane: req.Lane, Tool: tool, Usage: usage, Took: s.effects.Now().Sub(began), Failed: !done,
+		})
+	}
+	switch {
+	case failure != nil:
+		return nil, failure
+	case !done:
+		return nil, &provider.Error{Kind: provider.KindStream, Provider: model.Info().Provider, Message: "the answer broke off"}
+	}
+	return blocks, nil
+}
+
+// askSmall asks the small model one question in a lane.
+func (s *Session) askSmall(ctx context.Context, lane provider.Lane, prompt, tool string) (string, error) {
+	blocks, err := s.ask(ctx, s.rooms.models.small(ctx, s.model()), provider.Request{
+		Lane: lane, Messages: []msg.Message{{Role: msg.User, Content: []msg.Block{msg.Text{Text: prompt}}}},
+		Options: provider.Options{NoCache: true},
+	}, tool)
+	return msg.TextOf(blocks), err
+}
+
+// model is the session's model now.
+func (s *Session) model() provider.Model {
+	if m := s.rooms.models.ref(s.part.session.Get().Model); m != nil {
+		return m
+	}
+	return s.rooms.first
+}
+
+// spent books a request of the loop.
+func (s *Session) spent(t *turn, agent string) func(engine.Spending) {
+	return func(x engine.Spending) {
+		cost.Book(s.part.cost, cost.Entry{Model: x.Model, Lane: x.Lane, Agent: agent, Usage: x.Usage, Took: x.Took, Failed: x.Failed})
+		t.usage = t.usage.Add(x.Usage)
+	}
+}

@@ -1,0 +1,320 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/myelin-agent/myelin/internal/core/engine"
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/feature/session"
+	"github.com/myelin-agent/myelin/internal/feature/shaping"
+	"github.com/myelin-agent/myelin/internal/feature/task"
+	"github.com/myelin-agent/myelin/internal/feature/transcript"
+)
+
+// The kinds of notes a session leaves in its transcript beside the messages.
+const (
+	noteMode     = "mode"     // the permission mode, at each change
+	noteReplaced = "replaced" // a result that was replaced by a preview
+	noteTask     = "task"     // a background task, at each change
+)
+
+// shelf is where transcripts of this session's home are.
+func (r *rooms) shelf() transcript.Shelf {
+	p := r.settings.places
+	s := transcript.Shelf{Home: p.Home}
+	if p.GuestHome != "" {
+		s.Guests = []string{p.GuestHome}
+	}
+	return s
+}
+
+// opened is the conversation a session begins with.
+type opened struct {
+	id     string
+	log    *transcript.Transcript
+	loaded *transcript.Loaded // nil: a new conversation
+	forked string             // id of the conversation it is a copy of
+	source string             // startup, resume, fork
+}
+
+// openTranscript finds or makes the conversation that the options name.
+func (s *Session) openTranscript(o Options) (opened, error) {
+	shelf := s.rooms.shelf()
+	query, asked := o.Resume, o.Resume
+	if query == "" && o.Continue {
+		if info, err := shelf.Newest(o.Cwd); err == nil {
+			query = info.Path
+		} else if !errors.Is(err, transcript.ErrNotFound) {
+			return opened{}, err
+		}
+	}
+	if query == "" {
+		return s.newTranscript(o.SessionID)
+	}
+	info, err := shelf.Resolve(query, o.Cwd)
+	if err != nil {
+		if errors.Is(err, transcript.ErrNotFound) {
+			return opened{}, &RefusedError{asked, fmt.Errorf("No conversation found with session ID: %s", asked)} //nolint:staticcheck // the published sentence
+		}
+		return opened{}, &RefusedError{asked, err}
+	}
+	if o.Fork || info.Guest {
+		return s.forkTranscript(info, o)
+	}
+	return s.resumeTranscript(info.Path, info.ID, o.ResumeAt)
+}
+
+func (s *Session) newTranscript(id string) (opened, error) {
+	if id == "" {
+		id = s.effects.NewID()
+	}
+	out := opened{id: id, source: "startup"}
+	if s.opts.NoPersist {
+		return out, nil
+	}
+	log, err := transcript.Create(s.rooms.shelf().Path(s.opts.Cwd, id), s.transcriptOptions(id))
+	out.log = log
+	return out, err
+}
+
+func (s *Session) forkTranscript(from transcript.Info, o Options) (opened, error) {
+	id := o.SessionID
+	if id == "" {
+		id = s.effects.NewID()
+	}
+	if !o.Fork { // another program's conversation: a copy under its own id
+		id = from.ID
+	}
+	to := s.rooms.shelf().Path(o.Cwd, id)
+	if err := transcript.Fork(from.Path, to, id, o.ResumeAt); err != nil {
+		return opened{}, refusedAt(from.ID, o.ResumeAt, err)
+	}
+	out, err := s.resumeTranscript(to, id, "")
+	out.forked, out.source = from.ID, "fork"
+	return out, err
+}
+
+func (s *Session) resumeTranscript(path, id, at string) (opened, error) {
+	log, loaded, err := transcript.Open(path, transcript.LoadOptions{At: at}, s.transcriptOptions(id))
+	if errors.Is(err, transcript.ErrBusy) {
+		return opened{}, &RefusedError{id, fmt.Errorf("the conversation %s is open in another process; go on in a copy with --fork-session", id)}
+	}
+	if err != nil {
+		return opened{}, refusedAt(id, at, err)
+	}
+	return opened{id: id, log: log, loaded: loaded, source: "resume"}, nil
+}
+
+func refusedAt(id, at string, err error) error {
+	if errors.Is(err, transcript.ErrNoMessage) {
+		err = fmt.Errorf("No message found with message.uuid of: %s", at) //nolint:staticcheck // the published sentence
+	}
+	return &RefusedError{id, err}
+}
+
+func (s *Session) transcriptOptions(id string) transcript.Options {
+	return transcript.Options{
+		Session: id, Version: s.opts.Version, Now: s.effects.Now, NewID: s.effects.NewID, State: s.part.transcript,
+		Cwd:    func() string { return s.part.session.Get().Cwd },
+		Branch: s.rooms.branch,
+	}
+}
+
+// begin takes over a conversation: its history, its notes and what people should know of it.
+func (s *Session) begin(o opened) {
+	s.rooms.log.Store(&o.log)
+	s.rooms.source = o.source
+	dir := filepath.Dir(s.rooms.shelf().Path(s.opts.Cwd, o.id))
+	session.Become(s.part.session, o.id, dir, o.forked)
+	s.history = nil
+	if o.loaded == nil {
+		return
+	}
+	s.history = o.loaded.Messages
+	s.mu.Lock()
+	for _, m := range o.loaded.Messages {
+		s.seen[m.ID] = true
+	}
+	s.mu.Unlock()
+	for _, n := range o.loaded.Notices {
+		s.early(proto.Notice{Level: "warning", Text: n.Text})
+	}
+	s.notes(o.loaded)
+	s.remember(s.history)
+}
+
+// notes restores what was noted beside the messages.
+func (s *Session) notes(l *transcript.Loaded) {
+	tasks := map[string]task.Task{}
+	var order []string
+	for _, n := range l.Notes {
+		switch n.Kind {
+		case noteMode:
+			_ = json.Unmarshal(n.Data, &s.rooms.recorded) // one that cannot be read restores nothing
+		case noteReplaced:
+			var r shaping.Replacement
+			if json.Unmarshal(n.Data, &r) == nil {
+				s.rooms.shaper.Remember(r)
+			}
+		case noteTask:
+			var t task.Task
+			if json.Unmarshal(n.Data, &t) == nil {
+				if _, known := tasks[t.ID]; !known {
+					order = append(order, t.ID)
+				}
+				tasks[t.ID] = t
+			}
+		}
+	}
+	var recorded []task.Task
+	for _, id := range order {
+		recorded = append(recorded, tasks[id])
+	}
+	if len(recorded) > 0 {
+		last := s.effects.Now()
+		if n := len(l.Messages); n > 0 && !l.Messages[n-1].Time.IsZero() {
+			last = l.Messages[n-1].Time
+		}
+		restored := task.Resumed(recorded, last, nil)
+		s.part.task.Set(func(*task.State) *task.State { return restored })
+	}
+}
+
+// record keeps a message in the transcript.
+func (r *rooms) record(_ context.Context, m msg.Message) error { return r.transcript().Append(m) }
+
+// transcript is the file in use; nil keeps nothing.
+func (r *rooms) transcript() *transcript.Transcript {
+	if p := r.log.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// note keeps something beside the messages. A note that cannot be written is not worth a turn.
+func (s *Session) note(kind string, data any) {
+	if err := s.rooms.transcript().Note(kind, data); err != nil {
+		s.emit(proto.Notice{Level: "warning", Key: "note", Text: err.Error()})
+	}
+}
+
+// compacted sees to what a compaction changes: the border in the transcript, what was read, what
+// the classifier remembers.
+func (s *Session) compacted(v engine.View) {
+	b := transcript.Boundary{Trigger: "auto"}
+	for _, e := range v.Events {
+		if c, ok := e.(proto.Compacted); ok {
+			b.Trigger, b.PreTokens, b.PostTokens, b.FirstKept = c.Trigger, c.PreTokens, c.PostTokens, c.Tail
+		}
+	}
+	s.rooms.transcript().Boundary(b)
+	s.scope.Reads.Clear()
+	s.part.permission.Set(func(p *permission.State) *permission.State { return p.NewContent(true) })
+}
+
+// remember keeps the conversation for the classifier's eyes.
+func (s *Session) remember(history []msg.Message) {
+	s.sceneMu.Lock()
+	defer s.sceneMu.Unlock()
+	s.sceneMessages = history
+}
+
+func (s *Session) noteForClassifier(notes []string) {
+	s.sceneMu.Lock()
+	defer s.sceneMu.Unlock()
+	s.classifierNotes = append(s.classifierNotes, notes...)
+}
+
+// cmdCompact summarises the conversation now.
+func cmdCompact(ctx context.Context, s *Session, args string) (string, error) {
+	model, opts := s.modelNow()
+	s.emit(proto.Compacting{Active: true})
+	view, err := s.rooms.shaper.Compact(ctx, s.history, shaping.Request{Trigger: shaping.TriggerManual, Focus: args, Model: model.Info(), Options: opts})
+	if err != nil {
+		s.emit(proto.Compacting{Error: err.Error()})
+		return "", fmt.Errorf("compact: %w; the conversation is as it was", err)
+	}
+	s.compacted(view)
+	s.emit(proto.Compacting{})
+	for _, e := range view.Events {
+		s.emit(e)
+	}
+	for _, m := range view.Records {
+		if err := s.rooms.record(ctx, m); err != nil {
+			return "", err
+		}
+		s.emit(proto.Message{Message: m})
+	}
+	s.history = view.History
+	return "", nil
+}
+
+// cmdClear begins a new conversation under another id.
+func cmdClear(_ context.Context, s *Session, _ string) (string, error) {
+	o, err := s.newTranscript("")
+	if err != nil {
+		return "", err
+	}
+	o.source = "clear"
+	return "", s.switchTo(o, "clear")
+}
+
+// cmdResume goes on with another conversation.
+func cmdResume(_ context.Context, s *Session, args string) (string, error) {
+	if args == "" {
+		return "", errors.New("/resume needs a session id or title; myelin sessions lists them")
+	}
+	o := s.opts
+	o.Resume, o.Continue, o.Fork, o.ResumeAt, o.SessionID = args, false, false, "", ""
+	next, err := s.openTranscript(o)
+	if err != nil {
+		return "", err
+	}
+	if err := s.switchTo(next, "resume"); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Going on with %s: %d messages.", next.id, len(s.history)), nil
+}
+
+// cmdBranch goes on in a copy of this conversation; grants stay, since the project root does.
+func cmdBranch(_ context.Context, s *Session, _ string) (string, error) {
+	log := s.rooms.transcript()
+	if log == nil || len(s.history) == 0 {
+		return "", errors.New("/branch: nothing was said yet that could be copied")
+	}
+	if err := log.Sync(); err != nil {
+		return "", err
+	}
+	from := s.part.session.Get().ID
+	id := s.effects.NewID()
+	to := s.rooms.shelf().Path(s.opts.Cwd, id)
+	if err := transcript.Fork(log.Path(), to, id, ""); err != nil {
+		return "", err
+	}
+	next, err := s.resumeTranscript(to, id, "")
+	if err != nil {
+		return "", err
+	}
+	next.forked, next.source = from, "fork"
+	return "Going on in a copy, " + id + ".", s.switchTo(next, "branch")
+}
+
+// switchTo leaves the conversation for another one.
+func (s *Session) switchTo(o opened, trigger string) error {
+	old := s.part.session.Get().ID
+	s.endHooks(s.ctx, trigger)
+	if err := s.rooms.transcript().Close(); err != nil {
+		return err
+	}
+	s.rooms.hooks.ForgetEnv()
+	s.scope.Reads.Clear()
+	s.begin(o)
+	s.emit(proto.SessionReset{Old: old, New: o.id, Trigger: trigger})
+	return nil
+}

@@ -1,0 +1,324 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/myelin-agent/myelin/internal/core/engine"
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/store"
+	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/session"
+)
+
+// errClosed is the cause that ends a turn when its session is closed.
+var errClosed = errors.New("the session was ended")
+
+// Session is one conversation and everything around it. Operations go in with Do, events come out
+// of Events; every surface talks to it in this way alone. All methods are safe for concurrent use.
+type Session struct {
+	opts    Options
+	store   *store.Store[State]
+	part    parts
+	events  *queue
+	asks    proto.Asks
+	effects engine.Effects
+	scope   *tool.Scope
+	rooms   *rooms // what wire.go built
+
+	ctx    context.Context // ends with the session
+	cancel context.CancelCauseFunc
+	wake   chan struct{} // holds one: there may be something to do
+	done   chan struct{} // closed when the worker has ended
+
+	history []msg.Message // of the conversation; only the worker touches it
+
+	thinking atomic.Pointer[int] // budget in tokens; nil: default
+	prompts  atomic.Int64        // user messages so far
+
+	sceneMu         sync.Mutex // guards what the classifier may see
+	sceneMessages   []msg.Message
+	classifierNotes []string
+
+	mu      sync.Mutex              // guards the rest
+	bodies  map[string]proto.Prompt // what waits in the queue, by id
+	seen    map[string]bool         // ids of prompts the session has
+	last    string                  // id of the last prompt
+	owed    []msg.Message           // news of ended tasks the model has not heard of
+	ending  context.CancelCauseFunc // ends the running turn; nil: none runs
+	heard   bool                    // somebody listens: notices need not wait
+	notices []proto.EventBody       // what was to be told before anybody listened
+}
+
+// Do carries out one operation: at once, or by queueing it for the turn it belongs to. The error
+// is for who asks; nothing was changed then.
+func (s *Session) Do(op proto.Op) error {
+	if s.ctx.Err() != nil {
+		return errClosed
+	}
+	switch b := op.Body.(type) {
+	case proto.Prompt:
+		return s.prompt(b, op.From)
+	case proto.Interrupt:
+		s.interrupt(b)
+	case proto.Answer:
+		if b.By == "" {
+			b.By = op.From
+		}
+		if !s.asks.Answer(b) {
+			return fmt.Errorf("question %q is not open", b.ID)
+		}
+	case proto.SetMode:
+		return s.setMode(b.Mode)
+	case proto.SetModel:
+		return s.setModel(b.Model)
+	case proto.SetThinking:
+		s.setThinking(b.Budget)
+	case proto.Unqueue:
+		if !s.unqueue(b.ID) {
+			return fmt.Errorf("prompt %q is not queued", b.ID)
+		}
+	case proto.StopTask:
+		return s.stopTask(b.ID)
+	case proto.ToBackground:
+		return s.toBackground(b.CallID)
+	case proto.Attach:
+		s.attach(b)
+	case proto.Detach:
+		s.detach(b.Surface)
+	case proto.End:
+		s.cancel(errClosed)
+	default:
+		return fmt.Errorf("operation %q is not known here", op.Type)
+	}
+	return nil
+}
+
+// Events joins the session's stream at once and yields what happens from now on, in order. It ends
+// when the session is closed or ctx ends.
+func (s *Session) Events(ctx context.Context) iter.Seq[proto.Event] {
+	out := s.events.read(ctx)
+	s.mu.Lock()
+	waiting := s.notices
+	s.heard, s.notices = true, nil
+	s.mu.Unlock()
+	for _, b := range waiting {
+		s.emit(b)
+	}
+	return out
+}
+
+// early tells something that may come before anybody listens; the first who does hears it.
+func (s *Session) early(body proto.EventBody) {
+	s.mu.Lock()
+	heard := s.heard
+	if !heard {
+		s.notices = append(s.notices, body)
+	}
+	s.mu.Unlock()
+	if heard {
+		s.emit(body)
+	}
+}
+
+// State is the state as it stands. It is a snapshot and never changes.
+func (s *Session) State() *State { return s.store.Get() }
+
+// Close ends the session: the turn, its calls, background tasks and everything that was started,
+// named services kept on request excepted. It returns when nothing of it lives any more, or when
+// ctx ends.
+func (s *Session) Close(ctx context.Context) error {
+	s.cancel(errClosed)
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		return fmt.Errorf("close the session: %w", context.Cause(ctx))
+	}
+	err := s.rooms.close(ctx)
+	s.events.close()
+	return err
+}
+
+// emit puts an event of the main conversation into the stream.
+func (s *Session) emit(body proto.EventBody) {
+	e := proto.E(body)
+	e.Time = s.effects.Now()
+	s.events.append(e)
+}
+
+// prompt queues a prompt. While a turn runs it waits there for the next tool boundary or the next
+// turn; a local command that needs neither runs at once.
+func (s *Session) prompt(p proto.Prompt, from string) error {
+	if len(p.Content) == 0 {
+		return errors.New("the prompt is empty")
+	}
+	if p.ID == "" {
+		p.ID = s.effects.NewID()
+	}
+	if name, args, ok := s.command(p); ok && s.running() && s.rooms.immediate(name) {
+		go s.runCommand(s.ctx, name, args) // ends with the command; it only reads and sets state
+		return nil
+	}
+	s.mu.Lock()
+	if s.seen[p.ID] {
+		s.mu.Unlock()
+		s.emit(proto.Message{Message: msg.Message{ID: p.ID, Role: msg.User, Content: p.Content}, Replay: true})
+		return nil
+	}
+	s.seen[p.ID], s.bodies[p.ID] = true, p
+	s.mu.Unlock()
+	kind := map[proto.Priority]session.QueueKind{proto.Now: session.Interrupt, proto.Later: session.Later}[p.Priority]
+	if _, _, isCommand := s.command(p); isCommand || p.NoQuery {
+		kind = session.Later
+	} else if kind == "" {
+		kind = session.Steer
+	}
+	s.rooms.remember(p)
+	session.Enqueue(s.part.session, session.Queued{
+		ID: p.ID, Text: msg.TextOf(p.Content), Kind: kind, From: from, At: s.effects.Now(),
+	})
+	if kind == session.Interrupt {
+		s.interrupt(proto.Interrupt{})
+	}
+	s.stir()
+	return nil
+}
+
+// stir wakes the worker.
+func (s *Session) stir() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Session) running() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ending != nil
+}
+
+func (s *Session) interrupt(b proto.Interrupt) {
+	if b.CancelQueued {
+		for _, q := range session.ClearQueue(s.part.session) {
+			s.body(q.ID)
+		}
+	}
+	s.mu.Lock()
+	end := s.ending
+	s.mu.Unlock()
+	if end != nil {
+		end(engine.ErrInterrupt)
+	}
+}
+
+func (s *Session) unqueue(id string) bool {
+	if !session.Unqueue(s.part.session, id) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.bodies, id)
+	delete(s.seen, id)
+	return true
+}
+
+// body takes the content of a queued prompt.
+func (s *Session) body(id string) proto.Prompt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.bodies[id]
+	delete(s.bodies, id)
+	return p
+}
+
+// work runs turns until the session ends. It is the one goroutine that touches the history.
+func (s *Session) work() {
+	defer close(s.done)
+	for {
+		batch := s.nextPrompts()
+		owed := s.takeOwed()
+		switch {
+		case s.ctx.Err() != nil:
+			return
+		case len(batch) > 0 || len(owed) > 0:
+			s.turn(batch, owed)
+			continue
+		}
+		select {
+		case <-s.wake:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// nextPrompts takes what the next turn answers: everything that waits up to the first command, or
+// one command.
+func (s *Session) nextPrompts() []proto.Prompt {
+	var batch []proto.Prompt
+	for _, q := range s.part.session.Get().Queue {
+		s.mu.Lock()
+		p, ok := s.bodies[q.ID]
+		s.mu.Unlock()
+		_, _, isCommand := s.command(p)
+		alone := isCommand || p.NoQuery
+		if !ok || (alone && len(batch) > 0) {
+			break
+		}
+		if !session.Unqueue(s.part.session, q.ID) {
+			continue // taken back at this moment
+		}
+		batch = append(batch, s.body(q.ID))
+		if alone {
+			break
+		}
+	}
+	return batch
+}
+
+// steer takes what was typed for the running turn, and news of tasks.
+func (s *Session) steer() []msg.Message {
+	out := s.takeOwed()
+	for _, q := range session.Take(s.part.session, session.Steer) {
+		p := s.body(q.ID)
+		out = append(out, msg.Message{ID: p.ID, Role: msg.User, Content: p.Content})
+	}
+	return out
+}
+
+// owe leaves news for the model: beside the next results when a turn runs, else it opens one.
+func (s *Session) owe(m msg.Message) {
+	s.mu.Lock()
+	s.owed = append(s.owed, m)
+	s.mu.Unlock()
+	s.stir()
+}
+
+func (s *Session) takeOwed() []msg.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.owed
+	s.owed = nil
+	return out
+}
+
+// command takes a prompt apart that is a slash command.
+func (s *Session) command(p proto.Prompt) (name, args string, ok bool) {
+	if p.Literal || len(p.Content) != 1 {
+		return "", "", false
+	}
+	t, isText := p.Content[0].(msg.Text)
+	if !isText || !strings.HasPrefix(t.Text, "/") {
+		return "", "", false
+	}
+	name, args, _ = strings.Cut(strings.TrimSpace(t.Text[1:]), " ")
+	return name, strings.TrimSpace(args), slices.Contains(s.rooms.commandNames(), name)
+}

@@ -1,0 +1,227 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/feature/trust"
+	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
+	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+)
+
+// sections are the keys whose values features check themselves.
+func sections() []config.Section {
+	rules := func(value json.RawMessage) []config.Fault { return faults(permission.CheckRules(value)) }
+	return []config.Section{
+		{Key: "permissions.allow", Check: rules},
+		{Key: "permissions.ask", Check: rules},
+		{Key: "permissions.deny", Check: rules},
+		{Key: "autoMode", Check: func(value json.RawMessage) []config.Fault { return faults(permission.CheckAutoMode(value)) }},
+	}
+}
+
+func faults(from []permission.Fault) []config.Fault {
+	var out []config.Fault
+	for _, f := range from {
+		out = append(out, config.Fault{At: f.At, Message: f.Message, Expected: f.Expected})
+	}
+	return out
+}
+
+// environ is the environment the process was started with, or the one that was handed in.
+func environ(o Options) config.Environ {
+	if o.Env != nil {
+		return config.EnvironOfMap(o.Env)
+	}
+	return config.ProcessEnviron()
+}
+
+// settings are the settings of one session and what the folder is trusted with.
+type settings struct {
+	env    config.Environ // as the process has it; the env block is in the state
+	places config.Places
+	live   *config.Live
+	trust  trust.Input
+	asked  bool // the trust question is still to be put
+}
+
+// places finds where settings and everything else of a session stand.
+func findPlaces(o Options, env config.Environ) (config.Places, error) {
+	home, err := os.UserHomeDir()
+	if v := env.Value("HOME"); v != "" {
+		home, err = v, nil
+	}
+	if err != nil {
+		return config.Places{}, fmt.Errorf("find the home folder: %w", err)
+	}
+	return config.Find(config.PlaceOptions{UserHome: home, Start: o.Cwd, Env: env, DropIn: o.DropIn})
+}
+
+// openSettings reads all settings and decides what the folder is trusted with. changed is told of
+// every later state.
+func openSettings(ctx context.Context, o Options, changed func(old, now *config.State), notice func(string)) (*settings, trust.Decision, error) {
+	s := &settings{env: environ(o)}
+	var err error
+	if s.places, err = findPlaces(o, s.env); err != nil {
+		return nil, trust.Decision{}, err
+	}
+	s.live, err = config.Open(ctx, config.LiveOptions{
+		Options: config.Options{Places: s.places, Settings: o.Settings, Sources: o.SettingSources, Sections: sections()},
+		Changed: func(old, now *config.State, _ config.Change) { changed(old, now) },
+		Notice:  notice,
+	})
+	if err != nil {
+		return nil, trust.Decision{}, &ExitError{codeSettings, err}
+	}
+	decision, err := s.decideTrust(o)
+	if err != nil {
+		s.live.Close()
+		return nil, trust.Decision{}, &ExitError{codeSettings, err}
+	}
+	s.live.SetView(viewOf(decision))
+	s.report(o, decision)
+	if lost := s.live.State().LostRules(); len(lost) > 0 && !o.Interactive && !o.IgnoreBadRules {
+		s.live.Close()
+		return nil, decision, &ExitError{codeSettings, fmt.Errorf("deny or ask rules are not in force: %s (go on without them: --ignore-bad-rules)", lost[0])}
+	}
+	return s, decision, nil
+}
+
+// decideTrust decides by flags, environment and what was agreed to before. A question is put later,
+// when somebody can answer.
+func (s *settings) decideTrust(o Options) (trust.Decision, error) {
+	folder, err := trust.Locate(s.places.Start, s.places.UserHome)
+	if err != nil {
+		return trust.Decision{}, err
+	}
+	state, err := s.places.State().Read()
+	if err != nil {
+		var corrupt *config.CorruptError
+		if !errors.As(err, &corrupt) || !o.Interactive {
+			return trust.Decision{}, err
+		}
+		state = nil // an interactive session goes on, with nothing trusted
+	}
+	s.trust = trust.Input{
+		Folder: folder, Items: wants(s.live.Files().Supplied()), Marks: trust.ReadMarks(state), Flag: o.Trust,
+		Env: s.env.Value("MYELIN_TRUST"), Interactive: o.Interactive,
+		HostNamed: o.SettingSources != nil && slices.Contains(*o.SettingSources, "project"),
+	}
+	d, err := trust.Decide(s.trust)
+	if err != nil {
+		return d, err
+	}
+	if d.State.State != trust.Untrusted { // only now may git run in the folder
+		local, err := trust.LocalIsOwn(context.Background(), gitrepo.Git{}, s.places.File("local"))
+		if err == nil && local != trust.LocalUnknown {
+			s.trust.Local = local
+			if again, err := trust.Decide(s.trust); err == nil {
+				d = again
+			}
+		}
+	}
+	s.asked = d.Ask
+	return d, nil
+}
+
+func wants(items []config.Item) []trust.Item {
+	var out []trust.Item
+	for _, i := range items {
+		kind := ""
+		if names := i.Kind.Names(); len(names) > 0 {
+			kind = names[0]
+		}
+		out = append(out, trust.Item{Kind: kind, At: i.At, Text: i.Text, Raw: i.Raw})
+	}
+	return out
+}
+
+func viewOf(d trust.Decision) config.View {
+	project, _ := config.KindsOf(d.Project...)
+	local, _ := config.KindsOf(d.Local...)
+	return config.View{Project: project, Local: local}
+}
+
+// report tells what is wrong in the settings and what the folder does not get, where no event can
+// carry it yet.
+func (s *settings) report(o Options, d trust.Decision) {
+	if o.Warn == nil {
+		return
+	}
+	for _, p := range s.live.State().Errors {
+		if p.Level != config.LevelNotice {
+			fmt.Fprintf(o.Warn, "myelin: %s\n", p)
+		}
+	}
+	if line := trust.Line(s.trust, d); line != "" && !o.Interactive {
+		fmt.Fprintf(o.Warn, "myelin: %s\n", line)
+	}
+}
+
+// askTrust puts the trust question, once, before the first turn of an interactive session.
+func (s *Session) askTrust(ctx context.Context) {
+	r := s.rooms
+	if !r.settings.asked {
+		return
+	}
+	r.settings.asked = false
+	d, err := trust.Decide(r.settings.trust)
+	if err != nil || !d.Ask {
+		return
+	}
+	answer, err := s.asks.Put(ctx, trust.Question(s.effects.NewID(), r.settings.trust, d))
+	if err != nil {
+		return // nothing of the folder is used
+	}
+	out, err := trust.Answer(r.settings.trust, answer.Option, s.effects.Now())
+	if err != nil {
+		s.emit(proto.Notice{Level: "error", Text: err.Error()})
+		return
+	}
+	if out.Mark != nil {
+		update := func(edit func(*jsonc.Doc) error) error { return r.settings.places.State().Update(edit) }
+		if err := trust.Save(update, r.settings.trust.Folder, *out.Mark); err != nil {
+			s.emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
+		}
+	}
+	s.part.trust.Set(func(*trust.State) *trust.State { return &out.Decision.State })
+	r.settings.live.SetView(viewOf(out.Decision))
+	switch {
+	case out.Exit:
+		s.cancel(errClosed)
+	case out.ReadOnly:
+		r.readOnly.Store(true)
+		s.emit(proto.Notice{Level: "warning", Text: "The folder is not trusted: nothing it supplies is used, and nothing is changed in it."})
+	}
+}
+
+// setting is the effective value of a key, or otherwise.
+func setting[T any](s *config.State, key string, otherwise T) T {
+	if v, _, ok := config.Value[T](s, key); ok {
+		return v
+	}
+	return otherwise
+}
+
+// flagged reads a boolean variable; what is no boolean counts as not set.
+func flagged(env config.Environ, name string) bool {
+	v, set, err := env.Bool(name)
+	return v && set && err == nil
+}
+
+// numbered reads a whole number from the environment.
+func numbered(env config.Environ, name string, otherwise int) int {
+	var n int
+	if _, err := fmt.Sscanf(strings.TrimSpace(env.Value(name)), "%d", &n); err != nil || n < 0 {
+		return otherwise
+	}
+	return n
+}

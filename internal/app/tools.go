@@ -1,0 +1,231 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/cost"
+	"github.com/myelin-agent/myelin/internal/feature/hook"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/feature/session"
+	"github.com/myelin-agent/myelin/internal/feature/task"
+	"github.com/myelin-agent/myelin/internal/feature/todo"
+	"github.com/myelin-agent/myelin/internal/sys/twotier"
+	"github.com/myelin-agent/myelin/internal/tools/ask"
+	"github.com/myelin-agent/myelin/internal/tools/bash"
+	"github.com/myelin-agent/myelin/internal/tools/edit"
+	"github.com/myelin-agent/myelin/internal/tools/glob"
+	"github.com/myelin-agent/myelin/internal/tools/grep"
+	"github.com/myelin-agent/myelin/internal/tools/notebook"
+	"github.com/myelin-agent/myelin/internal/tools/plan"
+	"github.com/myelin-agent/myelin/internal/tools/read"
+	"github.com/myelin-agent/myelin/internal/tools/structured"
+	"github.com/myelin-agent/myelin/internal/tools/taskctl"
+	todotool "github.com/myelin-agent/myelin/internal/tools/todo"
+	"github.com/myelin-agent/myelin/internal/tools/toolsearch"
+	"github.com/myelin-agent/myelin/internal/tools/webfetch"
+	"github.com/myelin-agent/myelin/internal/tools/websearch"
+	"github.com/myelin-agent/myelin/internal/tools/write"
+)
+
+// buildTools makes every built-in tool and the pool they come from.
+func (s *Session) buildTools(o Options) error {
+	r := s.rooms
+	board := task.Board{Slice: s.part.task, Now: s.effects.Now}
+	r.shell = bash.New(s.shellWorld(board))
+	control := taskctl.World{Board: board, Live: &r.live, MaxOutput: numbered(r.env(), "TASK_MAX_OUTPUT_LENGTH", 0)}
+	files := tool.Files{Hidden: s.hidden, MayRead: s.mayRead}
+	search := toolsearch.New(toolsearch.World{
+		Deferred: func() []tool.Tool {
+			_, deferred, _ := r.pool.assemble()
+			return deferred
+		},
+		Load: func(names ...string) { r.pool.load(names...) },
+	})
+	all := []tool.Tool{
+		read.New(read.World{
+			Env: r.env().Value, Pages: filepath.Join(r.dir(), "pages"),
+			Documents: func() bool { return s.model().Info().Documents },
+			Images:    func() bool { return s.model().Info().Images },
+			Room:      func() int { f := s.View().Context; return max(f.Window-f.Used, 1000) },
+		}),
+		edit.New(files), write.New(files), notebook.New(files, s.effects.NewID),
+		glob.New(glob.World{Env: r.env().Value, Hidden: s.hidden}), grep.New(grep.World{Hidden: s.hidden}),
+		r.shell.Tool, taskctl.Output(control), taskctl.Stop(control),
+		s.webFetch(), websearch.New(websearch.World{Search: s.searchWeb, Now: s.effects.Now}),
+	}
+	todos := todotool.World{List: func(*tool.Scope) todo.Slice { return s.part.todo }, Created: s.todoHook(hook.TaskCreated), Completed: s.todoHook(hook.TaskCompleted)}
+	if v, set, err := r.env().Bool("MYELIN_ENABLE_TASKS"); set && err == nil && !v {
+		all = append(all, todotool.Write(todos))
+	} else {
+		all = append(all, todotool.Tasks(todos)...)
+	}
+	all = append(all, ask.New(ask.World{}))
+	all = append(all, plan.Tools(plan.World{
+		Planning: func(*tool.Scope) bool { return s.planning() },
+		Enter:    func(*tool.Scope) error { return s.setMode(string(permission.Plan)) },
+		Leave:    s.leaveAfterApproval,
+		File:     func(*tool.Scope) string { return s.planFile() },
+	})...)
+	all = append(all, search)
+	absent := map[string]string{}
+	if !s.model().Info().WebSearch {
+		absent["WebSearch"] = "the model's service cannot search the web"
+	}
+	if len(o.Schema) > 0 {
+		output, err := structured.New(o.Schema)
+		if err != nil {
+			return fmt.Errorf("--json-schema: %w", err)
+		}
+		r.output = output
+		all = append(all, output)
+	}
+	r.pool = &pool{builtin: all, base: base(o), answers: o.Answers, absent: absent, denied: s.deniedTool}
+	r.byName = map[string]tool.Tool{}
+	for _, t := range all {
+		r.byName[t.Spec().Name] = t
+	}
+	return nil
+}
+
+// base is the list of built-in tools that may be used; the tool for the output is always among them.
+func base(o Options) *[]string {
+	switch {
+	case o.Simple:
+		return &[]string{"Bash", "Read", "Edit"}
+	case o.Tools == nil:
+		return nil
+	}
+	names := append(slices.Clone(*o.Tools), "StructuredOutput")
+	return &names
+}
+
+// tool finds a tool by its canonical name.
+func (r *rooms) tool(name string) tool.Tool { return r.byName[name] }
+
+// deniedTool is the bare deny rule that takes a tool out of the model's view.
+func (s *Session) deniedTool(name string) string {
+	d := s.rooms.gate.decide(permission.Request{Tool: name, Literal: json.RawMessage("{}")})
+	if d.Behavior != permission.Deny || d.Reason.Kind != permission.ByRule || len(d.Matched) == 0 {
+		return ""
+	}
+	m := d.Matched[0]
+	if p, err := permission.ParseRule(m.Rule); err != nil || p.Specifier != "" {
+		return ""
+	}
+	return m.Rule + " (" + permission.Rule{Source: m.Source, File: m.File, Line: m.Line}.Where() + ")"
+}
+
+// hidden says whether a rule forbids to read a file.
+func (s *Session) hidden(path string) bool { return s.readDecision(path).Behavior == permission.Deny }
+
+// mayRead says whether a file could be read without a question.
+func (s *Session) mayRead(path string) bool { return s.readDecision(path).Behavior == permission.Allow }
+
+func (s *Session) readDecision(path string) permission.Decision {
+	return s.rooms.gate.decide(permission.Request{
+		Tool: "Read", Traits: tool.Traits{ReadOnly: true, Paths: []tool.PathUse{{Path: path, Intent: tool.Read}}}, Cwd: s.scope.Cwd(),
+	})
+}
+
+// shellWorld is what the shell tool is built with.
+func (s *Session) shellWorld(board task.Board) bash.World {
+	r := s.rooms
+	return bash.World{
+		Runner: r.runner(), Dir: filepath.Join(r.dir(), "tool-results"), Temp: r.temp(), Board: board, Live: &r.live,
+		NewID: func() string { return task.NewID(task.Shell, random8()) }, Env: s.childEnv, EnvFiles: r.hooks.EnvFiles,
+		Limits: func() bash.Limits { return bash.LimitsFrom(r.env().Value) }, Judge: s.judge,
+		Root:     func() string { return s.part.session.Get().ProjectRoot },
+		MayStand: s.mayStand,
+	}
+}
+
+// childEnv is the environment of shell commands.
+func (s *Session) childEnv() []string {
+	now := s.part.session.Get()
+	vars, _ := s.config().Env()
+	lines := s.rooms.settings.env.With(vars, true).Lines()
+	return append(lines,
+		"CLAUDECODE=1", "MYELIN=1", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_SESSION_ID="+now.ID,
+		"CLAUDE_PID="+fmt.Sprint(os.Getpid()), "CLAUDE_EFFORT="+now.Effort, "GIT_EDITOR=true",
+	)
+}
+
+// mayStand says whether the shell may stay in a folder between calls.
+func (s *Session) mayStand(dir string) bool {
+	roots := append([]string{s.rooms.settings.places.Start, s.part.session.Get().ProjectRoot}, s.part.permission.Get().WorkDirs()...)
+	for _, root := range roots {
+		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Session) webFetch() tool.Tool {
+	return webfetch.New(webfetch.World{
+		Ask: func(ctx context.Context, prompt string) (string, error) {
+			return s.askSmall(ctx, provider.LaneFetch, prompt, "WebFetch")
+		},
+		Cache: func(ctx context.Context, key string, load func(context.Context) ([]byte, error)) ([]byte, error) {
+			return s.rooms.pages.Get(ctx, twotier.SessionKey(s.part.session.Get().ID, "WebFetch", []byte(key)), load)
+		},
+		AllowPrivate: func(host string) bool {
+			d := s.rooms.gate.decide(permission.Request{Tool: "WebFetch", Traits: tool.Traits{ReadOnly: true, Hosts: []string{host}}, Cwd: s.scope.Cwd()})
+			return d.Behavior == permission.Allow && d.Reason.Kind == permission.ByRule
+		},
+		UserAgent: "myelin/" + s.opts.Version, Now: s.effects.Now,
+	})
+}
+
+// searchWeb lets the provider search.
+func (s *Session) searchWeb(ctx context.Context, q websearch.Query) (websearch.Found, error) {
+	model := s.model()
+	if !model.Info().WebSearch {
+		return websearch.Found{}, websearch.ErrUnsupported
+	}
+	blocks, err := s.ask(ctx, model, provider.Request{
+		Lane: provider.LaneFetch, Messages: []msg.Message{{Role: msg.User, Content: []msg.Block{msg.Text{Text: websearch.Prompt(q)}}}},
+		Options: provider.Options{NoCache: true, WebSearch: &provider.WebSearch{MaxUses: q.MaxUses, AllowedDomains: q.AllowedDomains, BlockedDomains: q.BlockedDomains}},
+	}, "WebSearch")
+	if err != nil {
+		return websearch.Found{}, err
+	}
+	return websearch.FoundIn(blocks), nil
+}
+
+// todoHook asks hooks about an item of the model's list.
+func (s *Session) todoHook(name hook.Name) func(context.Context, *tool.Scope, todo.Item) (string, bool) {
+	return func(ctx context.Context, _ *tool.Scope, item todo.Item) (string, bool) {
+		o := s.fire(ctx, hook.Event{Name: name, Fields: map[string]any{"task_id": item.ID, "task_subject": item.Subject, "task_description": item.Description}})
+		return o.BlockReason, o.Block
+	}
+}
+
+// leaveAfterApproval ends plan mode after the plan was approved. The approval may have picked a mode
+// already.
+func (s *Session) leaveAfterApproval(*tool.Scope) (string, error) {
+	s.leavePlan("")
+	return s.mode(), nil
+}
+
+// booked keeps what a call changed beside its result: lines, time, working directory.
+func (r *rooms) booked(call tool.Call, res tool.Result) {
+	s := r.session
+	cost.BookCall(s.part.cost, 0, cost.Lines{Added: res.Added, Removed: res.Removed})
+	if r.models.recorder != nil {
+		r.models.recorder.Result(call.ID, call.Name, res.Content, res.IsError, 0)
+	}
+	if old := call.Scope.Cwd(); res.Cwd != "" && res.Cwd != old {
+		call.Scope.SetCwd(res.Cwd)
+		session.SetCwd(s.part.session, res.Cwd)
+		s.fire(s.ctx, hook.Event{Name: hook.CwdChanged, Fields: map[string]any{"old_cwd": old, "new_cwd": res.Cwd}})
+	}
+}

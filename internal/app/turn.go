@@ -1,0 +1,178 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/myelin-agent/myelin/internal/core/engine"
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/cost"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/feature/session"
+)
+
+// turn is what is kept of one turn until its result is told.
+type turn struct {
+	origin  string
+	started time.Time
+	api     time.Duration // of the session when it began
+	usage   msg.Usage     // of its requests
+
+	reminded bool                // of the output that is owed
+	refusals permission.Refusals // by a person
+
+	mu         sync.Mutex // guards the rest: calls side by side write it
+	denials    []proto.Denial
+	results    int    // tool results and interrupt marks, for num_turns
+	output     string // id of the last call of StructuredOutput
+	structured []byte
+	deferred   *proto.DeferredCall
+}
+
+// deny books a refused call.
+func (t *turn) deny(c tool.Call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.denials = append(t.denials, proto.Denial{Tool: c.Name, Call: c.ID, Input: c.Input})
+}
+
+// result counts a tool result or mark, and takes the structured output when it is one.
+func (t *turn) result(m msg.Message) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.results++
+	for _, b := range m.Content {
+		if r, ok := b.(msg.ToolResult); ok && r.CallID == t.output && !r.IsError {
+			t.structured = m.Structured
+		}
+	}
+}
+
+// turn answers prompts, or tells the model news it is owed, and tells the result.
+func (s *Session) turn(batch []proto.Prompt, owed []msg.Message) {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	defer cancel(nil)
+	s.mu.Lock()
+	s.ending = cancel
+	s.mu.Unlock()
+	t := &turn{started: s.effects.Now(), api: s.part.cost.Get().Durations.API}
+	cost.BeginTurn(s.part.cost, t.started)
+	session.SetActivity(s.part.session, session.Running)
+	ended := s.answer(ctx, t, batch, owed)
+	s.mu.Lock()
+	s.ending = nil
+	s.mu.Unlock()
+	cost.EndTurn(s.part.cost, s.effects.Now())
+	s.tell(t, ended)
+	session.SetActivity(s.part.session, session.Idle)
+}
+
+// answer runs the turn and returns how it ended.
+func (s *Session) answer(ctx context.Context, t *turn, batch []proto.Prompt, owed []msg.Message) proto.Ended {
+	t.origin = "task-notification"
+	if len(batch) > 0 {
+		t.origin = batch[0].Origin
+		if name, args, ok := s.command(batch[0]); ok {
+			s.started(t, batch)
+			s.runCommand(ctx, name, args)
+			return proto.Ended{}
+		}
+	}
+	opening, ended := s.opening(ctx, t, batch, owed)
+	if ended != nil {
+		return *ended
+	}
+	history, err := s.opened(ctx, opening)
+	if err != nil {
+		return proto.Ended{Reason: proto.EndReason("error"), Detail: err.Error()}
+	}
+	if len(batch) == 1 && batch[0].NoQuery {
+		return proto.Ended{}
+	}
+	return s.run(ctx, t, history)
+}
+
+// started tells surfaces that a turn begins and with what.
+func (s *Session) started(t *turn, batch []proto.Prompt) {
+	ids := make([]string, len(batch))
+	for i, p := range batch {
+		ids[i] = p.ID
+	}
+	now := s.store.Get()
+	s.emit(proto.TurnStarted{
+		Prompts: ids, Cwd: now.Session.Cwd, Model: now.Session.Model, Mode: s.mode(),
+		Tools: s.offered(), Origin: t.origin,
+	})
+}
+
+// opened records the messages that open a turn and returns the history they end.
+func (s *Session) opened(ctx context.Context, opening []msg.Message) ([]msg.Message, error) {
+	for _, m := range opening {
+		if m.ID == "" {
+			m.ID = s.effects.NewID()
+		}
+		if m.Time.IsZero() {
+			m.Time = s.effects.Now()
+		}
+		if err := s.rooms.record(ctx, m); err != nil {
+			return nil, err
+		}
+		s.emit(proto.Message{Message: m, Replay: m.Origin == msg.FromHuman})
+		s.history = append(s.history, m)
+	}
+	return s.history, nil
+}
+
+// run lets the engine take the turn.
+func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ended proto.Ended) {
+	for e, err := range engine.Run(ctx, s.engineConfig(t), history) {
+		if err != nil {
+			return proto.Ended{Reason: "error", Detail: err.Error()}
+		}
+		switch b := e.Body.(type) {
+		case proto.CallAnnounced:
+			if b.Tool == "StructuredOutput" {
+				t.output = b.Call
+			}
+		case proto.Ended:
+			ended = b
+			continue // told after the costs are booked, with the result
+		case proto.Message:
+			if o := b.Message.Origin; o == msg.FromTool || o == msg.FromInterrupt {
+				t.result(b.Message)
+			}
+		}
+		e.Time = s.effects.Now()
+		s.events.append(e)
+	}
+	return ended
+}
+
+// tell closes the turn for everybody: how it ended, and its result.
+func (s *Session) tell(t *turn, ended proto.Ended) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if ended.Reason != "" {
+		s.emit(ended)
+	}
+	c := s.part.cost.Get()
+	r := proto.Result{
+		Ended: ended, Text: ended.Text, Usage: t.usage, Denials: t.denials, Origin: t.origin,
+		Structured: t.structured, Deferred: t.deferred,
+		DurationMS: s.effects.Now().Sub(t.started).Milliseconds(),
+		APIMS:      (c.Durations.API - t.api).Milliseconds(),
+		CostUSD:    c.Total.USD.Float(),
+		Models:     cost.Models(c, s.rooms.modelInfo),
+	}
+	if ended.Reason != "" {
+		r.Turns = 1 + t.results
+	}
+	r.Subtype, r.IsError, r.Errors = outcome(ended, s.opts)
+	if ended.API != nil {
+		r.Text = "API Error: " + ended.API.Message
+	}
+	s.emit(r)
+}

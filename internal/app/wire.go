@@ -1,0 +1,492 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/myelin-agent/myelin/internal/core/engine"
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/core/store"
+	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/cost"
+	"github.com/myelin-agent/myelin/internal/feature/hook"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/feature/policy"
+	"github.com/myelin-agent/myelin/internal/feature/prompt"
+	"github.com/myelin-agent/myelin/internal/feature/session"
+	"github.com/myelin-agent/myelin/internal/feature/shaping"
+	"github.com/myelin-agent/myelin/internal/feature/task"
+	"github.com/myelin-agent/myelin/internal/feature/transcript"
+	"github.com/myelin-agent/myelin/internal/feature/trust"
+	"github.com/myelin-agent/myelin/internal/providers/record"
+	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
+	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/twotier"
+	"github.com/myelin-agent/myelin/internal/tools/bash"
+	"github.com/myelin-agent/myelin/internal/tools/structured"
+)
+
+// rooms is everything a session is made of that is no state: connections, processes, functions. It
+// is built once, in order of dependency.
+type rooms struct {
+	session  *Session
+	settings *settings
+	host     *proc.Host  // everything this session starts
+	owner    *proc.Owner // its commands and hooks
+	models   *models
+	first    provider.Model // the model the session began with
+	pages    *twotier.Cache[[]byte]
+	policy   *policy.Client // nil: no organisation serves limits
+	history  *transcript.History
+	log      atomic.Pointer[*transcript.Transcript]
+
+	hooks      *hook.Hooks
+	gate       *gate
+	classifier *permission.Classifier
+	shaper     *shaping.Shaper
+	prompt     *prompt.Prompt
+	pool       *pool
+	byName     map[string]tool.Tool
+	shell      *bash.Shell
+	output     *structured.Output // nil: no schema was given
+	live       task.Live
+
+	flagRules permission.Lists
+	readOnly  atomic.Bool // a person declined to trust the folder
+	source    string      // of the SessionStart hooks that are still to fire
+	recorded  string      // permission mode of a resumed session
+}
+
+// Open makes a session and everything around it. Nothing of the project runs, and no request is made,
+// before the first prompt. An error may know the exit code of the program ([ExitError]) or the id of
+// a conversation that was refused ([RefusedError]).
+func Open(ctx context.Context, o Options) (*Session, error) { return open(ctx, o, nil) }
+
+// open is Open with a model that was handed in.
+func open(ctx context.Context, o Options, given provider.Model) (*Session, error) {
+	if o.Cwd == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, fmt.Errorf("find the working directory: %w", err)
+		}
+		o.Cwd = dir
+	}
+	s := newSession(o)
+	if err := s.build(ctx, given); err != nil {
+		s.cancel(err)
+		_ = s.rooms.close(ctx) // the other error says what is wrong
+		return nil, err
+	}
+	go s.work() // ends with the session
+	return s, nil
+}
+
+func newSession(o Options) *Session {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s := &Session{
+		opts: o, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		bodies: map[string]proto.Prompt{}, seen: map[string]bool{},
+		effects: engine.Effects{Now: time.Now, NewID: uuid.NewString},
+		scope:   tool.NewScope("", o.Cwd), rooms: &rooms{},
+	}
+	s.rooms.session = s
+	s.store = store.New(emptyState(&Process{Config: &config.State{}, Policy: &policy.State{}}), nil, func(v any) {
+		s.emit(proto.Notice{Level: "error", Text: fmt.Sprintf("A reaction failed inside: %v", v)})
+	})
+	s.part = partsOf(s.store)
+	s.events = newQueue(func() string { return s.part.session.Get().ID })
+	s.asks.Tell = s.tellAsk
+	s.thinking.Store(o.Thinking)
+	return s
+}
+
+// build makes the rooms, in order of dependency.
+func (s *Session) build(ctx context.Context, given provider.Model) error {
+	o, r := s.opts, s.rooms
+	decision, err := s.buildSettings(ctx)
+	if err != nil {
+		return err
+	}
+	r.host = proc.NewHost(proc.Options{RunDir: filepath.Join(r.settings.places.Home, "run"), Watcher: watcher()})
+	r.owner = r.host.Owner("session")
+	if err := s.buildModels(ctx, given); err != nil {
+		return err
+	}
+	now := s.effects.Now()
+	root := o.Cwd
+	if repo, err := gitrepo.Find(o.Cwd); err == nil {
+		root = repo.Root
+	}
+	s.part.session.Set(func(prev *session.State) *session.State {
+		next := *prev
+		next.Cwd, next.ProjectRoot, next.Model, next.Effort = o.Cwd, root, r.first.Info().Ref(), o.Effort
+		next.Interactive, next.Entrypoint, next.StartedAt = o.Interactive, o.Entrypoint, now
+		return &next
+	})
+	s.part.trust.Set(func(*trust.State) *trust.State { return &decision.State })
+	r.shaper = shaping.New(s.shapingConfig())
+	r.gate = newGate(s)
+	conversation, err := s.openTranscript(o)
+	if err != nil {
+		return err
+	}
+	s.begin(conversation)
+	r.hooks = hook.New(s.hookConfig())
+	r.history = transcript.OpenHistory(filepath.Join(r.settings.places.Home, "history.jsonl"))
+	r.pages = twotier.New(twotier.Config[[]byte]{
+		Dir: filepath.Join(r.settings.places.Home, "cache", "pages"), L1: 15 * time.Minute, L2: 15 * time.Minute,
+		Bytes: 32 << 20, Size: func(b []byte) int { return len(b) }, Now: s.effects.Now,
+	})
+	r.classifier = &permission.Classifier{Model: s.askClassifier, Rules: s.autoRules().WithDefaults()}
+	if err := s.startMode(); err != nil {
+		return err
+	}
+	s.applyConfig(s.config())
+	if err := s.buildTools(o); err != nil {
+		return err
+	}
+	r.prompt = prompt.New(s.promptConfig())
+	cost.SetBudget(s.part.cost, cost.Session, cost.USD, o.MaxBudgetUSD)
+	s.react()
+	return nil
+}
+
+// buildSettings reads the settings and what the folder is trusted with.
+func (s *Session) buildSettings(ctx context.Context) (trust.Decision, error) {
+	var err error
+	var decision trust.Decision
+	s.rooms.settings, decision, err = openSettings(ctx, s.opts, func(_, now *config.State) {
+		s.part.process.Set(func(p *Process) *Process {
+			next := *p
+			next.Config = now
+			return &next
+		})
+	}, func(text string) { s.emit(proto.Notice{Level: "warning", Text: text}) })
+	if err != nil {
+		return decision, err
+	}
+	state := s.rooms.settings.live.State()
+	s.part.process.Set(func(p *Process) *Process {
+		next := *p
+		next.Config = state
+		return &next
+	})
+	return decision, s.buildPolicy(state)
+}
+
+// buildPolicy opens the limits of an organisation, where the settings name some.
+func (s *Session) buildPolicy(state *config.State) error {
+	set := setting(state, "policyLimits", policy.Setting{})
+	if set == (policy.Setting{}) {
+		return nil
+	}
+	client, err := policy.Open(policy.Options{
+		Setting: set, Dir: filepath.Join(s.rooms.settings.places.Home, "cache"), Now: s.effects.Now,
+		Changed: func(now *policy.State) {
+			s.part.process.Set(func(p *Process) *Process {
+				next := *p
+				next.Policy = now
+				return &next
+			})
+		},
+		Report: func(text string) { s.early(proto.Notice{Level: "warning", Text: text}) },
+	})
+	if err != nil {
+		return &ExitError{codeSettings, fmt.Errorf("policyLimits: %w", err)}
+	}
+	s.rooms.policy = client
+	s.part.process.Set(func(p *Process) *Process {
+		next := *p
+		next.Policy = client.State()
+		return &next
+	})
+	return nil
+}
+
+// buildModels finds the model to begin with, and those that take over for it.
+func (s *Session) buildModels(ctx context.Context, given provider.Model) error {
+	o, r := s.opts, s.rooms
+	var err error
+	if r.models, err = newModels(o, r.env(), s.config()); err != nil {
+		return err
+	}
+	r.models.given, r.models.cwd = given, s.scope.Cwd
+	if o.Record != "" {
+		if r.models.recorder, err = record.Create(o.Record, record.Options{Secrets: record.SecretsOf(o.Env), Now: time.Now, Program: "myelin " + o.Version}); err != nil {
+			return err
+		}
+		s.effects.Now, s.effects.NewID = r.models.recorder.Now(s.effects.Now), r.models.recorder.NewID(s.effects.NewID)
+	}
+	var from string
+	if r.first, from, err = r.models.first(ctx, o); err != nil {
+		return err
+	}
+	if rec := r.models.recording; rec != nil {
+		s.effects.Now, s.effects.NewID = rec.Now(s.effects.Now), rec.NewID(s.effects.NewID)
+	}
+	if r.first.Info().Provider == "offline" && o.Model == "" {
+		s.early(proto.Notice{Level: "info", Key: "offline", Text: "No key and no local model was found; the built-in offline helper answers simple requests. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start a local server, to talk to a model."})
+	}
+	_ = from
+	if limit := r.forbiddenModel(r.first.Info().Ref()); limit != "" {
+		return &ExitError{codeSettings, fmt.Errorf("model %s: %s", r.first.Info().Ref(), limit)}
+	}
+	names := o.Fallbacks
+	if len(names) == 0 {
+		names = setting[[]string](s.config(), "fallbackModel", nil)
+	}
+	var refs []string
+	for _, name := range names[:min(len(names), 3)] {
+		m, err := r.models.named(ctx, name)
+		if err != nil {
+			s.early(proto.Notice{Level: "warning", Text: "The fallback model " + name + " cannot be used: " + err.Error()})
+			continue
+		}
+		refs = append(refs, m.Info().Ref())
+	}
+	s.part.session.Set(func(prev *session.State) *session.State {
+		next := *prev
+		next.FallbackModels = refs
+		return &next
+	})
+	return nil
+}
+
+// startMode finds the first permission mode and takes over the rules of the command line.
+func (s *Session) startMode() error {
+	o, state := s.opts, s.config()
+	flag, ok := permission.ParseMode(o.Mode)
+	if o.Mode != "" && !ok {
+		return &ExitError{2, fmt.Errorf("--permission-mode %s: expected default, acceptEdits, plan, auto, dontAsk or bypassPermissions", o.Mode)}
+	}
+	if o.Mode == "" {
+		flag = ""
+	}
+	set, at, _ := config.Value[string](state, "permissions.defaultMode")
+	mode, bypass, auto, notices, err := permission.StartMode(permission.Start{
+		Flag: flag, Bypass: o.Bypass, AllowBypass: o.AllowBypass, Setting: permission.Mode(set), SettingFrom: permission.SourceOf(at.Scope),
+		Recorded: permission.Mode(s.rooms.recorded), AutoAvailable: true, ForbidAuto: autoOff(state),
+		ForbidBypass: setting(state, "permissions.disableBypassPermissionsMode", "") == "disable" || s.rooms.forbiddenMode("bypassPermissions") != "",
+	})
+	if err != nil {
+		return &ExitError{codeSettings, err}
+	}
+	if (bypass || mode == permission.Bypass) && os.Geteuid() == 0 && !flagged(s.rooms.env(), "IS_SANDBOX") {
+		return &ExitError{codeSettings, errors.New("bypassPermissions is refused as root: start as an ordinary user, or set IS_SANDBOX=1 inside a container made for it")}
+	}
+	for _, n := range notices {
+		s.early(proto.Notice{Level: "warning", Text: n})
+	}
+	rules := func(list permission.List, texts []string) (out []permission.Rule, err error) {
+		for _, t := range texts {
+			if _, err := permission.ParseRule(t); err != nil {
+				return nil, &ExitError{2, fmt.Errorf("rule %q on the command line: %w", t, err)}
+			}
+			out = append(out, permission.Rule{List: list, Text: t, Source: permission.FromFlag})
+		}
+		return out, nil
+	}
+	if s.rooms.flagRules.Allow, err = rules(permission.AllowList, o.Allow); err != nil {
+		return err
+	}
+	if s.rooms.flagRules.Deny, err = rules(permission.DenyList, o.Deny); err != nil {
+		return err
+	}
+	s.part.permission.Set(func(p *permission.State) *permission.State {
+		p = p.WithAvailable(bypass, auto)
+		next, err := p.WithMode(mode)
+		if err != nil {
+			return p
+		}
+		return next
+	})
+	return nil
+}
+
+func (s *Session) shapingConfig() shaping.Config {
+	r := s.rooms
+	return shaping.Config{
+		State: s.part.shaping, Now: s.effects.Now, NewID: s.effects.NewID, Tell: s.emit,
+		Ask: func(ctx context.Context, req provider.Request) ([]msg.Block, error) {
+			system, err := s.system(ctx)
+			if err != nil {
+				return nil, err
+			}
+			req.System = system
+			return s.ask(ctx, s.model(), req, "")
+		},
+		Spill: func(name, text string) (string, error) {
+			path := filepath.Join(r.dir(), "tool-results", name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				return "", err
+			}
+			return path, os.WriteFile(path, []byte(text), 0o600)
+		},
+		Replaced: func(x shaping.Replacement) { s.note(noteReplaced, x) },
+		Before: func(ctx context.Context, trigger, focus string) (string, error) {
+			o := s.fire(ctx, hook.Event{Name: hook.PreCompact, Match: compactTrigger(trigger), Fields: map[string]any{"trigger": compactTrigger(trigger), "custom_instructions": focus}})
+			if o.Block {
+				return "", fmt.Errorf("%w by a hook: %s", shaping.ErrForbidden, o.BlockReason)
+			}
+			return strings.Join(o.Plain, "\n"), nil
+		},
+		Restore: s.restored,
+		After: func(ctx context.Context, trigger, summary string) {
+			s.fire(ctx, hook.Event{Name: hook.PostCompact, Match: compactTrigger(trigger), Fields: map[string]any{"trigger": compactTrigger(trigger), "compact_summary": summary}})
+		},
+	}
+}
+
+// compactTrigger is the public word for what caused a compaction.
+func compactTrigger(trigger string) string {
+	if trigger == shaping.TriggerManual {
+		return trigger
+	}
+	return shaping.TriggerAuto
+}
+
+// restored is what stands behind a summary: the live state the model would otherwise have lost.
+func (s *Session) restored(context.Context) ([]msg.Block, error) {
+	var texts []string
+	if s.planning() {
+		texts = append(texts, "Plan mode is still on; the plan file is "+s.planFile()+".")
+	}
+	if items := s.part.todo.Get().Events().Items; len(items) > 0 {
+		text := "The todo list as it stands:"
+		for _, it := range items {
+			text += fmt.Sprintf("\n- %s [%s] %s", it.ID, it.Status, it.Subject)
+		}
+		texts = append(texts, text)
+	}
+	if living := s.part.task.Get().Living(); len(living) > 0 {
+		text := "Running in the background:"
+		for _, t := range living {
+			text += fmt.Sprintf("\n- %s (%s): %s, output in %s", t.ID, t.Kind, t.Description, t.OutputFile)
+		}
+		texts = append(texts, text)
+	}
+	return reminders(texts), nil
+}
+
+func (s *Session) hookConfig() hook.Config {
+	r := s.rooms
+	cfg := hook.Config{
+		State: s.part.hook, Owner: r.owner, Env: func() []string { return r.env().Lines() }, Cwd: s.scope.Cwd,
+		Root: s.part.session.Get().ProjectRoot, Home: r.settings.places.UserHome, Dir: r.dir(), Common: s.hookCommon,
+		Rule: s.matchRule, Getenv: r.env().Value, Tell: s.emit, Now: s.effects.Now, NewID: s.effects.NewID,
+		Ask: func(ctx context.Context, model, text string) (string, error) {
+			return s.askHook(ctx, model, text)
+		},
+		Woken: func(text string) {
+			s.owe(msg.Message{Role: msg.User, Origin: msg.FromHarness, Content: reminders([]string{text})})
+		},
+		Later: func(text string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.owed = append(s.owed, msg.Message{Role: msg.User, Origin: msg.FromHarness, Content: reminders([]string{text})})
+		},
+	}
+	if urls, _, ok := config.Value[[]string](s.config(), "allowedHttpHookUrls"); ok {
+		cfg.HTTPURLs = &urls
+	}
+	if vars, _, ok := config.Value[[]string](s.config(), "httpHookAllowedEnvVars"); ok {
+		cfg.HTTPVars = &vars
+	}
+	return cfg
+}
+
+func (s *Session) hookCommon() hook.Common {
+	now := s.part.session.Get()
+	return hook.Common{
+		Session: now.ID, Transcript: s.rooms.transcript().Path(), Cwd: now.Cwd, Mode: s.mode(), Effort: now.Effort,
+		Prompt: s.lastPrompt(),
+	}
+}
+
+// matchRule says whether a call is of the kind a permission rule describes, for hooks.
+func (s *Session) matchRule(rule, name string, input json.RawMessage) bool {
+	m, err := permission.NewMatcher(rule, permission.Env{Dirs: s.rooms.gate.dirs(), Resolve: permission.ResolveLinks})
+	if err != nil {
+		return true // a condition that cannot be read must not silence a guard
+	}
+	return m.Match(s.rooms.gate.request(tool.Call{Name: name, Literal: input, Input: input, Scope: s.scope}))
+}
+
+func (s *Session) promptConfig() prompt.Config {
+	o, now := s.opts, s.part.session.Get()
+	return prompt.Config{
+		State: s.part.prompt, Replace: o.SystemPrompt, Append: o.AppendSystemPrompt, Tools: s.offered(),
+		Model: func() string { return s.part.session.Get().Model },
+		Environment: prompt.Environment{
+			Cwd: now.Cwd, Dirs: s.part.permission.Get().WorkDirs(), Platform: runtime.GOOS, Shell: filepath.Base(orText(s.rooms.env().Value("SHELL"), "sh")),
+			Started: now.StartedAt, Git: s.gitSnapshot(),
+		},
+	}
+}
+
+// close ends everything the session started. It is safe to call on rooms that were built in part.
+func (r *rooms) close(ctx context.Context) error {
+	var errs []error
+	if r.settings != nil {
+		r.settings.live.Close()
+	}
+	if r.hooks != nil {
+		r.session.endHooks(ctx, "other")
+	}
+	r.live.StopAll("the session ended")
+	if r.host != nil {
+		r.host.Close()
+	}
+	if r.policy != nil {
+		r.policy.Close()
+	}
+	errs = append(errs, r.transcript().Close())
+	if r.history != nil {
+		errs = append(errs, r.history.Close())
+	}
+	if r.pages != nil {
+		r.pages.EndSession(r.session.part.session.Get().ID)
+	}
+	if r.models != nil && r.models.recorder != nil {
+		errs = append(errs, r.models.recorder.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// env is the environment with what the settings put over it.
+func (r *rooms) env() config.Environ {
+	vars, _ := r.session.config().Env()
+	return r.settings.env.With(vars, false)
+}
+
+// dir is the folder that belongs to this session: large results, pages, hook files.
+func (r *rooms) dir() string {
+	if p := r.transcript().Path(); p != "" {
+		return transcript.SessionDir(p)
+	}
+	return filepath.Join(os.TempDir(), "myelin-"+r.session.part.session.Get().ID)
+}
+
+// temp is a folder commands may write to.
+func (r *rooms) temp() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("myelin-%d", os.Geteuid()), r.session.part.session.Get().ID)
+}
+
+func random8() (out [8]byte) {
+	_, _ = rand.Read(out[:]) // never fails
+	return out
+}
