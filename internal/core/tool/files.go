@@ -34,7 +34,7 @@ const MaxChanged = 256 << 20
 // Load reads the file a call wants to change; done is "edited" or "written". With no file there,
 // exists is false. What is no text, or no file, is a problem.
 func (w Files) Load(call Call, path, done string) (f textfile.File, exists bool, problem string) {
-	if w.Hidden != nil && w.Hidden(path) {
+	if w.hides(path) {
 		return f, false, fmt.Sprintf("File is covered by a Read deny rule in your permission settings and cannot be %s.", done)
 	}
 	f, err := textfile.Load(path, MaxChanged)
@@ -49,6 +49,16 @@ func (w Files) Load(call Call, path, done string) (f textfile.File, exists bool,
 	default:
 		return f, true, fmt.Sprintf("%s cannot be %s: %s.", path, done, cause(err))
 	}
+}
+
+// hides asks about the path and about the place it leads to; what cannot be followed is not hidden
+// but fails when it is opened.
+func (w Files) hides(path string) bool {
+	if w.Hidden == nil {
+		return false
+	}
+	real, err := textfile.Real(path)
+	return w.Hidden(path) || (err == nil && w.Hidden(real))
 }
 
 // Missing is the text for a file that does not exist.
@@ -165,7 +175,7 @@ func (w Files) before(ctx context.Context, path string) error {
 // formatter has made of a file the agent knows, and takes that as known, so that the next change
 // builds on it. "" means that the file is as the agent knows it, or is not known as a whole.
 func (w Files) Drift(scope *Scope, path string) string {
-	if w.Hidden != nil && w.Hidden(path) {
+	if w.hides(path) {
 		return ""
 	}
 	real, err := textfile.Real(path)

@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"regexp/syntax"
 	"slices"
 	"unicode"
@@ -28,6 +29,9 @@ func newProgram(re *syntax.Regexp) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(prog.Inst) > maxProgram {
+		return nil, errors.New("it is too large; use fewer or smaller repetitions and classes")
+	}
 	p := &program{insts: prog.Inst, start: uint32(prog.Start), wide: make([]bool, len(prog.Inst))}
 	for i := range p.insts {
 		p.wide[i] = takesWide(&p.insts[i])
@@ -48,6 +52,9 @@ func within(re *syntax.Regexp) {
 		within(sub)
 	}
 }
+
+// maxProgram bounds what one pattern may cost for each byte of text.
+const maxProgram = 10_000
 
 func takesWide(i *syntax.Inst) bool {
 	switch i.Op {
@@ -90,11 +97,13 @@ type dfa struct {
 	table  []uint32          // next state by state | byte
 	known  map[string]uint32 // state by its instructions
 	line   uint32            // state at the start of a line
-	seen   []bool            // scratch of add
+	seen   []uint32          // of each instruction the call of add that met it last
+	call   uint32            // number of that call
+	stack  []uint32          // scratch of add
 }
 
 func newDFA(p *program) *dfa {
-	d := &dfa{p: p, seen: make([]bool, len(p.insts))}
+	d := &dfa{p: p, seen: make([]uint32, len(p.insts))}
 	d.clear()
 	return d
 }
@@ -157,31 +166,34 @@ func (d *dfa) next(insts []uint32, s uint32, b byte) uint32 {
 	case !utf8.RuneStart(b): // was taken with the first byte of the character
 		return s
 	}
-	var set []uint32
+	set := d.add(nil, d.p.start, false)
 	for _, pc := range insts {
 		inst := &d.p.insts[pc]
 		if b < utf8.RuneSelf && inst.Op != syntax.InstEmptyWidth && inst.MatchRune(rune(b)) || b >= utf8.RuneSelf && d.p.wide[pc] {
 			set = d.add(set, inst.Out, false)
 		}
 	}
-	return d.state(d.add(set, d.p.start, false))
+	return d.state(set)
 }
 
-// add puts into set what pc leads to without taking a character: what takes one, what waits for the
+// add puts into set, which the calls before began or which is new (nil), what pc leads to without taking a character: what takes one, what waits for the
 // end of the line, and a match.
 func (d *dfa) add(set []uint32, pc uint32, lineStart bool) []uint32 {
-	stack := []uint32{pc}
-	clear(d.seen)
-	for _, pc := range set {
-		d.seen[pc] = true
+	if set == nil {
+		if d.call++; d.call == 0 { // wrapped round
+			clear(d.seen)
+			d.call = 1
+		}
 	}
+	stack := append(d.stack[:0], pc)
+	defer func() { d.stack = stack[:0] }()
 	for len(stack) > 0 {
 		pc := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if d.seen[pc] {
+		if d.seen[pc] == d.call {
 			continue
 		}
-		d.seen[pc] = true
+		d.seen[pc] = d.call
 		inst := &d.p.insts[pc]
 		switch inst.Op {
 		case syntax.InstAlt, syntax.InstAltMatch:
@@ -243,7 +255,7 @@ func (d *dfa) state(set []uint32) uint32 {
 
 // scanned finds the next matching line by means of the dfa.
 func (f *finder) scanned(from int) (start, end int, ok bool) {
-	for from < len(f.buf) {
+	for from < len(f.buf) && f.ctx.Err() == nil {
 		at := f.dfa.index(f.buf, from)
 		if at < 0 {
 			return 0, 0, false

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strings"
@@ -112,6 +113,12 @@ func TestKF021_BadPatternsAreErrors(t *testing.T) {
 			t.Errorf("Compile(%q) = %v, want a PatternError about %q", pattern, err, want)
 		}
 	}
+	large := strings.Repeat("[a-z]{1000}", 20)
+	for _, opt := range []Options{{}, {Multiline: true}} {
+		if _, err := Compile(large, opt); err == nil || !strings.Contains(err.Error(), "too large") {
+			t.Errorf("a huge pattern: %v", err)
+		}
+	}
 	if _, err := Compile(`a\nb`, Options{Multiline: true}); err != nil {
 		t.Errorf("a line end with multiline: %v", err)
 	}
@@ -122,7 +129,7 @@ func TestKF021_BadPatternsAreErrors(t *testing.T) {
 
 // findLines returns the lines of text the finder finds.
 func findLines(p *Pattern, text string) []string {
-	var f finder
+	f := finder{ctx: context.Background()}
 	buf := []byte(text)
 	f.reset(p, buf)
 	var out []string

@@ -197,6 +197,17 @@ func TestKF042_SkippedFilesAreLeftOut(t *testing.T) {
 	}
 }
 
+func TestKF041_SkipSeesRealPaths(t *testing.T) {
+	dir := tree(t, map[string]string{"vault/key": "x", "vault/open": "x", "link -> vault": "", "way/link -> ../vault": ""})
+	skip := func(p string, _ bool) bool { return p == filepath.Join(dir, "vault/key") }
+	for _, root := range []string{"vault", "link", "way/link", "link/"} {
+		found := grepAll(t, Tree{Root: filepath.Join(dir, root), Skip: skip}, Query{Pattern: compile(t, "x", Options{})})
+		if d := cmp.Diff([]string{"open"}, names(found)); d != "" {
+			t.Errorf("%s: %s", root, d)
+		}
+	}
+}
+
 func TestKF041_LinksInsideATreeAreNotFollowed(t *testing.T) {
 	outside := tree(t, map[string]string{"secret.txt": "x"})
 	dir := tree(t, map[string]string{"a/b.txt": "x", "loop -> .": "", "a/up -> ..": "", "out -> " + outside: "", "file.txt -> " + outside + "/secret.txt": "", "dead -> nowhere": ""})

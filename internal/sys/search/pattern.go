@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"context"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -59,7 +60,7 @@ func Compile(pattern string, opt Options) (*Pattern, error) {
 			return nil, &PatternError{pattern, plainSyntax(err)}
 		}
 	}
-	if !p.whole && !opt.Multiline {
+	if !p.whole { // also made, for its bound alone, where it is not used
 		if p.program, err = newProgram(re); err != nil {
 			return nil, &PatternError{pattern, plainSyntax(err)}
 		}
@@ -134,6 +135,7 @@ func isASCII(b []byte) bool {
 
 // finder looks for the lines of one buffer that match, front to back.
 type finder struct {
+	ctx  context.Context // its end stops the search between two lines
 	p    *Pattern
 	buf  []byte
 	next []int // of each needle the next place; -1: none any more, -2: not looked for
@@ -174,7 +176,7 @@ func (f *finder) line(from int) (start, end int, ok bool) {
 	if f.p.needles == nil {
 		return f.scanned(from)
 	}
-	for from < len(f.buf) {
+	for from < len(f.buf) && f.ctx.Err() == nil {
 		at := f.candidate(from)
 		if at < 0 {
 			return 0, 0, false

@@ -44,6 +44,7 @@ func (s *searcher) search(ctx context.Context, path string) (FileMatch, error) {
 	}
 	defer f.close()
 	s.begin()
+	s.find.ctx = ctx
 	if s.buf == nil {
 		s.buf = make([]byte, 0, firstRead)
 	}
@@ -347,7 +348,7 @@ func (s *searcher) show(buf []byte, from, to int) {
 // multiline finds matches that may span lines; Count counts matches.
 func (s *searcher) multiline(view []byte) {
 	re := s.q.Pattern.engine(view)
-	for at := 0; at <= len(view); {
+	for at := 0; at <= len(view) && s.find.ctx.Err() == nil; {
 		loc := re.FindIndex(view[at:])
 		if loc == nil {
 			break

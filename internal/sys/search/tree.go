@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -100,6 +101,9 @@ func walk(ctx context.Context, tree Tree, t *tally, visit func(int, Entry)) erro
 	if err != nil {
 		return err
 	}
+	if tree.Skip, err = tree.skipReal(); err != nil {
+		return err
+	}
 	w := &walker{tree: tree, tally: t, visit: visit, ctx: ctx}
 	w.cond.L = &w.mu
 	root := job{dir: tree.Root}
@@ -120,6 +124,21 @@ func walk(ctx context.Context, tree Tree, t *tally, visit func(int, Entry)) erro
 	}
 	wg.Wait()
 	return nil
+}
+
+// skipReal is Skip asked also about the real paths, where the root was reached through a link: a
+// rule may name either.
+func (tree Tree) skipReal() (func(string, bool) bool, error) {
+	if tree.Skip == nil {
+		return nil, nil
+	}
+	real, err := filepath.EvalSymlinks(tree.Root)
+	if err != nil || real == filepath.Clean(tree.Root) {
+		return tree.Skip, err
+	}
+	return func(path string, dir bool) bool {
+		return tree.Skip(path, dir) || tree.Skip(real+strings.TrimPrefix(path, tree.Root), dir)
+	}, nil
 }
 
 // job is a folder to read, or some files to visit.

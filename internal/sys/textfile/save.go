@@ -1,6 +1,7 @@
 package textfile
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -63,8 +64,8 @@ func updateFile(path string, change func(current []byte) ([]byte, error)) error 
 		return err
 	}
 	next, err := change(current)
-	if err != nil {
-		return err
+	if err != nil || bytes.Equal(next, current) {
+		return err // equal: builds and watchers need not hear of it
 	}
 	if err := writable(path); err != nil {
 		return err

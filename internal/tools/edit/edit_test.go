@@ -17,6 +17,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/sys/textfile"
 	"github.com/myelin-agent/myelin/internal/tools/edit"
+	"github.com/myelin-agent/myelin/internal/tools/read"
 )
 
 // bench is the tool with an agent in a folder of its own.
@@ -402,6 +403,10 @@ func TestKF042_ReadDeny(t *testing.T) {
 		t.Error("the content is shown")
 	}
 	b.wants(one(path, "", "x"), true, "Read deny rule")
+	if err := os.Symlink(path, filepath.Join(b.dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	b.wants(one("link", "KEY", "x"), true, "Read deny rule")
 	b.becomes(path, "KEY=1")
 }
 
@@ -460,6 +465,54 @@ func TestEditsSideBySide(t *testing.T) {
 	}
 	wg.Wait()
 	b.becomes(path, "done a\ndone b\ndone c\ndone d\ndone e\ndone f\ndone g\ndone h\n")
+}
+
+// Ten readers beside each other and an edit after them, as one answer of a model may ask for.
+func TestTenReadsAndAnEdit(t *testing.T) {
+	b := newBench(t, tool.Files{})
+	reader := read.New(read.World{})
+	var wg sync.WaitGroup
+	for i := range 10 {
+		path := b.put("f"+string(rune('0'+i)), "old "+string(rune('0'+i))+"\n")
+		wg.Go(func() {
+			raw, _ := json.Marshal(in{"file_path": path})
+			c, err := reader.Normalise(tool.Call{Literal: raw, Scope: b.scope})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if r, err := reader.Run(context.Background(), c); err != nil || r.IsError {
+				t.Error(err, msg.TextOf(r.Content))
+			}
+		})
+	}
+	wg.Wait()
+	for i := range 10 {
+		path := filepath.Join(b.dir, "f"+string(rune('0'+i)))
+		b.wants(one(path, "old", "new"), false)
+		b.becomes(path, "new "+string(rune('0'+i))+"\n")
+	}
+}
+
+// A partial view does not count as read.
+func TestPartialReadDoesNotCount(t *testing.T) {
+	b := newBench(t, tool.Files{})
+	path := b.put("f", strings.Repeat("line\n", 2001)+"last\n")
+	reader := read.New(read.World{})
+	raw, _ := json.Marshal(in{"file_path": path})
+	c, err := reader.Normalise(tool.Call{Literal: raw, Scope: b.scope})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Run(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	b.wants(one(path, "last", "x"), true, "only in part")
+	c.Input = json.RawMessage(`{"file_path":"` + path + `","offset":2000,"limit":10}`)
+	if _, err := reader.Run(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	b.wants(one(path, "last", "x"), false)
 }
 
 func TestReadOnlyFileIsNotReplaced(t *testing.T) {

@@ -111,7 +111,7 @@ func (g *globber) run(ctx context.Context, in Input, call tool.Call) (tool.Resul
 	if err := search.CheckGlob(pattern); err != nil {
 		return tool.Misuse(err.Error()), nil
 	}
-	if g.w.Hidden != nil && g.w.Hidden(root) {
+	if g.hides(root) {
 		return tool.Failed(root + " is covered by a Read deny rule in your permission settings and is not searched."), nil
 	}
 	limit := g.timeLimit()
@@ -127,6 +127,15 @@ func (g *globber) run(ctx context.Context, in Input, call tool.Call) (tool.Resul
 		return failed(root, err), nil
 	}
 	return g.result(found, call.Scope.Cwd(), pattern, limit, time.Since(begin))
+}
+
+// hides asks about a path and the place it leads to.
+func (g *globber) hides(path string) bool {
+	if g.w.Hidden == nil {
+		return false
+	}
+	real, err := textfile.Real(path)
+	return g.w.Hidden(path) || (err == nil && g.w.Hidden(real))
 }
 
 func skip(hidden func(string) bool) func(string, bool) bool {

@@ -126,7 +126,7 @@ func (g *grepper) run(ctx context.Context, in Input, call tool.Call) (tool.Resul
 	if err != nil {
 		return tool.Misuse(err.Error()), nil
 	}
-	if g.w.Hidden != nil && g.w.Hidden(in.Path) {
+	if g.hides(in.Path) {
 		return tool.Failed(in.Path + " is covered by a Read deny rule in your permission settings and is not searched."), nil
 	}
 	limited, cancel := context.WithTimeout(ctx, g.w.Limit)
@@ -178,6 +178,15 @@ func (g *grepper) search(ctx context.Context, in Input, cwd string, filter searc
 	}
 	found, err = search.Grep(ctx, tree, q)
 	return found, false, err
+}
+
+// hides asks about a path and the place it leads to.
+func (g *grepper) hides(path string) bool {
+	if g.w.Hidden == nil {
+		return false
+	}
+	real, err := textfile.Real(path)
+	return g.w.Hidden(path) || (err == nil && g.w.Hidden(real))
 }
 
 func (g *grepper) skip() func(string, bool) bool {

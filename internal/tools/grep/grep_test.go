@@ -266,6 +266,10 @@ func TestKF042_ReadDenyBindsGrep(t *testing.T) {
 	if got := b.wants(in{"pattern": "KEY", "path": ".env"}, true, "Read deny rule"); strings.Contains(got, "KEY") {
 		t.Errorf("got %s", got)
 	}
+	if err := os.Symlink(".env", filepath.Join(b.dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	b.wants(in{"pattern": "KEY", "path": "link"}, true, "Read deny rule")
 }
 
 func TestTimeLimit(t *testing.T) {

@@ -167,7 +167,8 @@ func encode(img image.Image, size dimensions) (picture, error) {
 				return picture{buf.Bytes(), "image/jpeg", size}, nil
 			}
 		}
-		size.DisplayWidth, size.DisplayHeight = max(1, size.DisplayWidth*3/4), max(1, size.DisplayHeight*3/4)
+		by := min(0.75, 0.9*math.Sqrt(float64(maxEncoded)/float64(buf.Len())))
+		size.DisplayWidth, size.DisplayHeight = max(1, int(float64(size.DisplayWidth)*by)), max(1, int(float64(size.DisplayHeight)*by))
 		img = scale(img, size.DisplayWidth, size.DisplayHeight)
 	}
 }
