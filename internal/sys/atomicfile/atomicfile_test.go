@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/myelin-agent/myelin/internal/sys/atomicfile"
 )
@@ -295,7 +296,9 @@ func TestKF014_ConcurrentProcessesHalfOfThemKilled(t *testing.T) {
 
 // killAfter ends the process as soon as the file shows the line.
 func killAfter(cmd *exec.Cmd, path, line string) {
-	for {
+	often := time.NewTicker(2 * time.Millisecond)
+	defer often.Stop()
+	for range often.C {
 		data, err := os.ReadFile(path)
 		if err == nil && strings.Contains(string(data), line+"\n") {
 			_ = cmd.Process.Kill() // it may have ended by itself
