@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,6 +116,15 @@ type Filter struct {
 	Shell    bool   // shell commands, and only those
 }
 
+// mayWant looks for the text in a line as it stands there, which is much quicker than taking the line
+// apart. It is only sure of a no, and only where JSON writes the text as it is.
+func (f Filter) mayWant(line []byte) bool {
+	if strings.ContainsFunc(f.Contains, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) }) {
+		return true
+	}
+	return f.Contains == "" || bytes.Contains(bytes.ToLower(line), []byte(strings.ToLower(f.Contains)))
+}
+
 func (f Filter) wants(p *Prompt) bool {
 	return (f.Project == "" || f.Project == p.Project) && f.Shell == p.Shell &&
 		(f.Contains == "" || strings.Contains(strings.ToLower(p.Text), strings.ToLower(f.Contains)))
@@ -156,6 +166,9 @@ func (h *History) each(file *os.File, f Filter, yield func(Prompt, error) bool) 
 		}
 		if err != nil {
 			return err
+		}
+		if !f.mayWant(line) {
+			continue
 		}
 		p, ok := readPrompt(line)
 		if !ok || !f.wants(&p) || seen[p.Text] {

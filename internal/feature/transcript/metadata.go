@@ -1,13 +1,23 @@
 package transcript
 
-import "strings"
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
 
 // metadata is what lists show of a session. Lists of other programs look only at the first and last
 // 64 KiB of a file, so it is written again when much was written since.
 type metadata struct {
 	custom, ai, tag, prompt string
-	dirty                   bool // the prompt was not written yet
-	since                   int  // bytes written since metadata was written last
+	dirty                   bool  // the prompt was not written yet
+	since                   int   // bytes written since metadata was written last
+	seen                    int64 // size of the file up to which lines of others were looked for
 }
 
 const refreshAfter = 32 << 10
@@ -16,6 +26,7 @@ const refreshAfter = 32 << 10
 const promptLength = 200
 
 func (m *metadata) setPrompt(s string) {
+	s = shorten(s, 4*promptLength) // blanks may go, but a long paste need not be looked at
 	s = shorten(strings.Join(strings.Fields(s), " "), promptLength)
 	if s != "" && s != m.prompt {
 		m.prompt, m.dirty = s, true
@@ -36,6 +47,11 @@ func shorten(s string, most int) string {
 // refresh writes the last prompt when it is new, and everything when it is far from the end.
 func (m *metadata) refresh(t *Transcript) error {
 	all := m.since > refreshAfter
+	if all {
+		if err := m.catchUp(t.path); err != nil {
+			return err
+		}
+	}
 	for _, line := range []struct {
 		value string
 		write bool
@@ -57,6 +73,41 @@ func (m *metadata) refresh(t *Transcript) error {
 	if all {
 		m.since = 0
 	}
+	return nil
+}
+
+// catchUp reads what was written since it was called last and takes over titles and tags that other
+// programs appended meanwhile: they rename sessions in this way.
+func (m *metadata) catchUp(path string) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // removed; Sync will say so
+	}
+	if err != nil {
+		return fmt.Errorf("read transcript: %w", err)
+	}
+	defer file.Close()
+	if _, err := file.Seek(m.seen, io.SeekStart); err != nil {
+		return fmt.Errorf("read transcript %s: %w", path, err)
+	}
+	lines := bufio.NewReaderSize(file, window)
+	info := Info{CustomTitle: m.custom, AITitle: m.ai, Tag: m.tag}
+	begins := true
+	for {
+		line, err := lines.ReadSlice('\n')
+		if begins && err == nil { // metadata fits the buffer, whatever fills it is something else
+			info.readMetadata(bytes.TrimSuffix(line, []byte("\n")), false)
+		}
+		begins = err == nil
+		m.seen += int64(len(line))
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return fmt.Errorf("read transcript %s: %w", path, err)
+		}
+	}
+	m.custom, m.ai, m.tag = info.CustomTitle, info.AITitle, info.Tag
 	return nil
 }
 

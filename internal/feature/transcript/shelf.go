@@ -122,6 +122,9 @@ func (s Shelf) Newest(cwd string) (Info, error) {
 // id: first among those of the working directory, then among all. A title that several sessions
 // have is an error that names them; an unknown one is [ErrNotFound].
 func (s Shelf) Resolve(query, cwd string) (Info, error) {
+	if query == "" {
+		return Info{}, fmt.Errorf("%w: No conversation found with session ID: (none given)", ErrNotFound)
+	}
 	if info, ok, err := s.byPath(query); ok || err != nil {
 		return info, err
 	}

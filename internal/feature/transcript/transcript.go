@@ -130,7 +130,7 @@ func (t *Transcript) resume(load LoadOptions) (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.meta = metadata{custom: info.CustomTitle, ai: info.AITitle, tag: info.Tag, prompt: info.LastPrompt}
+	t.meta = metadata{custom: info.CustomTitle, ai: info.AITitle, tag: info.Tag, prompt: info.LastPrompt, seen: info.Size}
 	t.glue = !loaded.cleanEnd
 	t.last = loaded.LastID
 	t.state.LastID, t.state.Records, t.state.Bytes = loaded.LastID, loaded.Records, loaded.Bytes
