@@ -92,17 +92,34 @@ func (p *Printer) call(id string, c *callState) []string {
 	if how == "refused" && text == "" {
 		text = "refused"
 	}
-	title := p.style.outcome(how) + " " + p.style.bold(c.title)
-	if how == "interrupted" || how == "not_run" {
-		title += " " + strings.ReplaceAll(how, "_", " ")
-	}
-	if took >= 1 {
-		title += p.style.dim(" · " + seconds(took))
-	}
+	title := p.headline(how, c.title, took)
 	if patch, ok := patchOf(c.result); ok && how == "ok" {
 		return append([]string{title + patch.counts(p.style)}, patch.lines(p.style)...)
 	}
 	return append([]string{title}, p.outcomeLines(c.tool, how, text)...)
+}
+
+// headline names a call and how it ended: by a sign and, where that is not success, a word.
+func (p *Printer) headline(how, title string, took float64) string {
+	word := strings.ReplaceAll(how, "_", " ")
+	if how == "error" {
+		word = "failed"
+	}
+	if p.style.words() {
+		line := "tool " + title + ": " + word
+		if took >= 1 {
+			line += ", " + seconds(took)
+		}
+		return line
+	}
+	line := p.style.outcome(how) + " " + p.style.bold(title)
+	if p.style.Signs && how != "ok" && how != "error" {
+		line += " " + word
+	}
+	if took >= 1 {
+		line += p.style.dim(p.style.sign(" · ", ", ") + seconds(took))
+	}
+	return line
 }
 
 // outcomeLines are the first lines of what came out, or the last of what went wrong.
@@ -156,7 +173,7 @@ func callTitle(tool string, input json.RawMessage, cwd string) string {
 	}
 	first, more, _ := strings.Cut(strings.TrimSpace(arg), "\n")
 	if more = strings.TrimSpace(more); more != "" {
-		first += fmt.Sprintf(" … (+%d lines)", strings.Count(more, "\n")+1)
+		first += fmt.Sprintf(" (+%d lines)", strings.Count(more, "\n")+1)
 	}
 	title := clip(oneLine(first), 100)
 	if title == "" {

@@ -2,6 +2,7 @@ package plain
 
 import (
 	"fmt"
+	"html"
 	"strings"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
 var parser = sync.OnceValue(func() goldmark.Markdown {
@@ -173,7 +175,7 @@ func (m *mdRenderer) inline(parent ast.Node) string {
 func (m *mdRenderer) span(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Text:
-		t := visible(string(n.Segment.Value(m.src)))
+		t := visible(literal(string(n.Segment.Value(m.src)), n.IsRaw()))
 		switch {
 		case n.HardLineBreak():
 			return t + "\n"
@@ -212,6 +214,32 @@ func (m *mdRenderer) span(n ast.Node) string {
 		return "[ ] "
 	}
 	return m.inline(n)
+}
+
+// literal is text without the escapes and entities of its source.
+func literal(s string, raw bool) string {
+	if raw || !strings.ContainsAny(s, `\&`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && util.IsPunct(s[i+1]):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == '&':
+			end := strings.IndexByte(s[i:], ';')
+			if end < 0 || end > 32 {
+				b.WriteByte('&')
+				continue
+			}
+			b.WriteString(html.UnescapeString(s[i : i+end+1]))
+			i += end
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
 }
 
 // marked styles a text, or leaves the source's own marks where there are no styles.

@@ -158,7 +158,7 @@ func (p *Printer) speak(lines []string) []string {
 		return lines
 	}
 	p.spoke = true
-	if !p.style.Bold && !p.style.Signs {
+	if p.style.words() {
 		return append([]string{"", "myelin:"}, lines...)
 	}
 	return append([]string{""}, lines...)
@@ -181,7 +181,7 @@ func (p *Printer) blockEnded(e proto.Event) []string {
 func (p *Printer) answerEnded(b proto.AnswerEnded) []string {
 	out := p.speak(p.answer.End(p.cells()))
 	if b.Cut != "" {
-		out = append(out, p.style.dim("— "+oneLine(b.Cut)+" —"))
+		out = append(out, p.style.dim(p.style.sign("— ", "-- ")+oneLine(b.Cut)+p.style.sign(" —", " --")))
 	}
 	return out
 }
@@ -234,7 +234,7 @@ func promptText(content []msg.Block) string {
 // Prompt returns the lines that show what a person typed.
 func (p *Printer) Prompt(text string) []string {
 	mark := p.style.bold(p.style.sign("› ", "> "))
-	if !p.style.Bold && !p.style.Signs {
+	if p.style.words() {
 		mark = "you: "
 	}
 	pad := strings.Repeat(" ", width(mark))
@@ -252,7 +252,7 @@ func (p *Printer) Prompt(text string) []string {
 		out = append(out, mark+visible(l))
 	}
 	if cut > 0 {
-		out = append(out, p.style.dim(fmt.Sprintf("%s… %d more lines", pad, cut)))
+		out = append(out, p.style.dim(fmt.Sprintf("%s%s %d more lines", pad, p.style.sign("…", "..."), cut)))
 	}
 	return out
 }

@@ -72,6 +72,9 @@ func (s Style) sign(pretty, ascii string) string {
 	return ascii
 }
 
+// words reports whether everything is said in words: no sign and no style tells anything.
+func (s Style) words() bool { return !s.Bold && !s.Signs }
+
 // outcome is the sign of how something ended; the word stands beside it where it is not plain
 // success, so that nothing depends on colour or glyph.
 func (s Style) outcome(how string) string {

@@ -165,12 +165,15 @@ func (p *Printer) taskBegan(t proto.Task) []string {
 
 func (p *Printer) taskEnded(b proto.TaskEnded) []string {
 	t := b.Task
-	text := fmt.Sprintf("%s %s %s: %s", p.style.outcome(t.Status), oneLine(t.Kind), oneLine(t.Status), oneLine(t.Description))
+	text := fmt.Sprintf("%s %s: %s", oneLine(t.Kind), oneLine(t.Status), oneLine(t.Description))
+	if p.style.Signs {
+		text = p.style.outcome(t.Status) + " " + text
+	}
 	if t.ExitCode != nil && *t.ExitCode != 0 {
 		text += fmt.Sprintf(" (exit code %d)", *t.ExitCode)
 	}
 	if t.StartMS > 0 && t.EndMS > t.StartMS {
-		text += p.style.dim(" · " + seconds(float64(t.EndMS-t.StartMS)/1000))
+		text += p.style.dim(p.style.sign(" · ", ", ") + seconds(float64(t.EndMS-t.StartMS)/1000))
 	}
 	if t.Error != "" {
 		text += ": " + oneLine(t.Error)

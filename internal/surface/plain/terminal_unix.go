@@ -3,6 +3,7 @@
 package plain
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -126,16 +127,27 @@ func (s *stopper) close() {
 	signal.Stop(s.cont)
 }
 
-// halt stops the process group as the terminal's own Ctrl-Z would, and returns when it goes on. In
-// a group that no shell waits for the system ignores the signal, and halt returns after a moment.
+// errNoShell says that stopping would be for ever.
+var errNoShell = errors.New("there is no shell to go back to")
+
+// halt stops the process group as the terminal's own Ctrl-Z would, and returns when it goes on. It
+// uses the signal that cannot be caught, because the runtime does not give up the one it once
+// caught (signal.Reset leaves its handler in place). So it must see by itself, as the system
+// would, whether a shell is there to let the group go on: a group led by the session's own leader
+// has none.
 func (s *stopper) halt() error {
+	sid, err := unix.Getsid(0)
+	if err != nil {
+		return fmt.Errorf("find the session's leader: %w", err)
+	}
+	if unix.Getpgrp() == sid {
+		return errNoShell
+	}
 	select {
 	case <-s.cont: // of an earlier stop
 	default:
 	}
-	signal.Reset(syscall.SIGTSTP)
-	defer signal.Notify(s.C, syscall.SIGTSTP)
-	if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
+	if err := syscall.Kill(0, syscall.SIGSTOP); err != nil {
 		return err
 	}
 	select { // the stop may take effect a moment after the signal was sent

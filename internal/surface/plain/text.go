@@ -35,7 +35,34 @@ func wrap(s string, cells int) []string {
 	if cells < 1 {
 		cells = 1
 	}
-	return seal(strings.Split(ansi.Wrap(s, cells, ""), "\n"))
+	var out []string
+	for line := range strings.SplitSeq(ansi.Wrap(s, cells, ""), "\n") {
+		if width(line) <= cells {
+			out = append(out, line)
+			continue
+		}
+		out = append(out, split(line, cells)...) // Wrap lets lines of wide characters grow
+	}
+	return seal(out)
+}
+
+// split cuts a line into pieces of at most so many cells, or one character where that is wider.
+func split(line string, cells int) []string {
+	var out []string
+	var b strings.Builder
+	used, state := 0, byte(0)
+	for line != "" {
+		seq, w, n, next := ansi.DecodeSequence(line, state, nil)
+		if used+w > cells && used > 0 {
+			out = append(out, b.String())
+			b.Reset()
+			used = 0
+		}
+		b.WriteString(seq)
+		used += w
+		line, state = line[n:], next
+	}
+	return append(out, b.String())
 }
 
 // seal makes each line carry its own styles.

@@ -1,0 +1,238 @@
+package plain
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+	"pgregory.net/rapid"
+)
+
+func TestMarkdown(t *testing.T) {
+	for name, tc := range map[string]struct{ in, want string }{
+		"prose":        {"some *words* and **more** `code` ~~gone~~", "some *words* and **more** `code` ~~gone~~"},
+		"soft break":   {"a\nb", "a b"},
+		"hard break":   {"a  \nb", "a\nb"},
+		"headings":     {"# One\n## Two", "# One\n\n## Two"},
+		"list":         {"- a\n- b\n  - c\n- d", "- a\n- b\n  - c\n- d"},
+		"loose list":   {"- a\n\n- b", "- a\n\n- b"},
+		"ordered":      {"7. a\n8. b", "7. a\n8. b"},
+		"tasks":        {"- [x] a\n- [ ] b", "- [x] a\n- [ ] b"},
+		"quote":        {"> a\n> b", "> a b"},
+		"rule":         {"a\n\n---\n\nb", "a\n\n---\n\nb"},
+		"code":         {"```go\nx :=  1\n\n\ty\n```", "go\nx :=  1\n\n\ty"},
+		"indented":     {"    x = 1\n      y", "x = 1\n  y"},
+		"link":         {"[text](http://x.y) <http://z> [http://w](http://w)", "text (http://x.y) http://z http://w"},
+		"image":        {"![a cat](c.png)", "[image: a cat] (c.png)"},
+		"html":         {"<b>x</b>", "<b>x</b>"},
+		"html block":   {"<div>\nx\n</div>", "<div>\nx\n</div>"},
+		"table":        {"| a | b |\n|--:|:-:|\n| 1 | long |\n| 200 | x |", "  a |  b\n----+-----\n  1 | long\n200 |  x"},
+		"escaped":      {`a \* b &amp; c`, "a * b & c"},
+		"code in list": {"1. do\n   ```sh\n   ls\n   ```\n2. done", "1. do\n   sh\n   ls\n2. done"},
+		"hostile":      {"a\x1b[2Jb\u202ec `\x07`", `a\x1B[2Jb\u202Ec ` + "`" + `\x07` + "`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := strings.Join(markdown(tc.in, 60, Style{}), "\n"); got != tc.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestMarkdownWrapsProseButNotCode(t *testing.T) {
+	in := "A paragraph with words that go on and on for a while.\n\n```\na line of code that is longer than the window is wide\n```\n\n- an item that is long enough to be wrapped as well\n"
+	want := "A paragraph with\nwords that go on and\non for a while.\n\na line of code that is longer than the window is wide\n\n• an item that is\n  long enough to be\n  wrapped as well"
+	if got := strings.Join(markdown(in, 20, Style{Signs: true}), "\n"); got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestATableTooWideBecomesAList(t *testing.T) {
+	in := "| name | what it does |\n|---|---|\n| a | something long to say |\n| b | more |"
+	want := "name: a\nwhat it does:\nsomething long to\nsay\n\nname: b\nwhat it does: more"
+	if got := strings.Join(markdown(in, 18, Style{}), "\n"); got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestStylesOpenAtABreakAreClosedAndOpenedAnew(t *testing.T) {
+	for _, l := range markdown("**bold words that wrap** and `code that wraps too`", 12, Style{Bold: true, Color: true}) {
+		if strings.Contains(l, "\x1b") && !strings.HasSuffix(l, "m") {
+			t.Errorf("%q does not end its styles", l)
+		}
+		if ansi.StringWidth(l) > 12 {
+			t.Errorf("%q is too wide", l)
+		}
+	}
+}
+
+// genMarkdown draws text of the kinds of lines Markdown is made of.
+func genMarkdown() *rapid.Generator[string] {
+	line := rapid.SampledFrom([]string{
+		"", "", "plain words", "# head", "- item", "  - inner", "1. one", "> quote", "```", "```go", "~~~", "    indented", "| a | b |", "|---|---|",
+		"| 1 | 2 |", "---", "**bold", "end**", "`code`", "<div>", "[l](u)", "  more of the item", "\ttab", "漢字 🇩🇪 e\u0301", "* x", "text\\", "***", "\x1b[2J",
+	})
+	return rapid.Map(rapid.SliceOfN(line, 0, 30), func(l []string) string { return strings.Join(l, "\n") })
+}
+
+// streamed renders text that comes in the given pieces.
+func streamedLines(pieces []string, cells int) []string {
+	s := mdStream{}
+	var out []string
+	for _, p := range pieces {
+		out = append(out, s.Add(p, cells)...)
+	}
+	return append(out, s.End(cells)...)
+}
+
+func TestTheStreamDependsOnTheTextAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := genMarkdown().Draw(t, "text")
+		want := streamedLines([]string{text}, 30)
+		rest, pieces := text, []string{}
+		for rest != "" {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
+			pieces, rest = append(pieces, rest[:n]), rest[n:]
+		}
+		if got := streamedLines(pieces, 30); strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Fatalf("in pieces %q\ngot  %q\nwant %q", pieces, got, want)
+		}
+	})
+}
+
+func TestTheStreamLosesNoWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := genMarkdown().Draw(t, "text")
+		got := strings.Join(streamedLines([]string{text}, 40), " ")
+		for _, word := range []string{"plain", "item", "inner", "indented", "head", "quote", "more of"} {
+			if strings.Count(text, word) > strings.Count(got, word) {
+				t.Fatalf("%q is lost\ntext %q\ngot  %q", word, text, got)
+			}
+		}
+	})
+}
+
+func TestTheStreamRendersAsTheWholeDoes(t *testing.T) {
+	for _, text := range []string{
+		"# Title\n\nA paragraph\nof two lines.\n\n- a\n- b\n\n  more b\n\n1. x\n2. y\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nend\n",
+		"1. first\n\n   ```sh\n   ls\n\n   pwd\n   ```\n\n2. second\n\nafter\n",
+		"text\n```go\ncode\n\nmore\n```\nafter\n",
+	} {
+		want := strings.Join(markdown(text, 60, Style{}), "\n")
+		if got := strings.Join(streamedLines(strings.SplitAfter(text, ""), 60), "\n"); got != want {
+			t.Errorf("streamed\n%s\nwhole\n%s", got, want)
+		}
+	}
+}
+
+func TestFinishedBlocksComeAtOnce(t *testing.T) {
+	s := mdStream{}
+	for _, step := range []struct{ add, want string }{
+		{"para", ""},
+		{"graph\n", ""},
+		{"\n", "paragraph"},
+		{"```go\n", "|go"},
+		{"a\nb", "a"},
+		{"\n", "b"},
+		{"```\n", ""},
+		{"- x\n", ""},
+		{"\n", ""},
+		{"next\n", "|- x"},
+		{"\n", "|next"},
+	} {
+		if got := strings.Join(s.Add(step.add, 60), "|"); got != step.want {
+			t.Errorf("after %q: got %q, want %q", step.add, got, step.want)
+		}
+	}
+}
+
+func FuzzMarkdown(f *testing.F) {
+	f.Add("# a\n\n- b\n  - c\n\n```go\nx\n```\n| a |\n|---|\n| 1 |\n", 20)
+	f.Add("> > - [x] **a\x1b[31m**\n", 1)
+	f.Fuzz(func(t *testing.T, text string, cells int) {
+		cells = 1 + (cells&0x7fffffff)%200
+		for _, l := range streamedLines([]string{text}, cells) {
+			if strings.ContainsAny(l, "\x1b\r\x07\u202e") || !utf8.ValidString(l) || strings.Contains(l, "\n") {
+				t.Errorf("unsafe line %q", l)
+			}
+		}
+	})
+}
+
+func TestKF099_WidthsAndScripts(t *testing.T) {
+	text := "漢字かな交じり文 e\u0301e\u0301 👩‍👩‍👧‍👦 🇩🇪🇫🇷 a\u202fb שלום\tx \xff end"
+	for cells := 1; cells <= 200; cells++ {
+		for _, l := range wrap(visible(text), cells) {
+			if w := ansi.StringWidth(l); w > max(cells, 2) {
+				t.Fatalf("width %d: %q takes %d", cells, l, w)
+			}
+		}
+		_ = markdown("| "+text+" | b |\n|---|---|\n| 1 | "+text+" |", cells, Style{Signs: true, Bold: true, Color: true})
+		var e Editor
+		e.Insert(text)
+		rows, places := e.layout(cells)
+		for i, r := range rows {
+			if w := width(r); w > max(cells, 1) {
+				t.Fatalf("width %d: row %d %q takes %d", cells, i, r, w)
+			}
+		}
+		for i, p := range places {
+			if p.col < 0 || p.row >= len(rows) || p.col > max(cells, 1) {
+				t.Fatalf("width %d: cell %d at %+v", cells, i, p)
+			}
+		}
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\ttext\n":         "plain\ttext\n",
+		"\x1b[31mred\x1b]0;t\a": `\x1B[31mred\x1B]0;t\x07`,
+		"a\rb":                  `a\rb`,
+		"\u202eabc\u200b":       `\u202Eabc\u200B`,
+		"\xff\xc3":              `\xFF\xC3`,
+		"👩‍👧":                   "👩‍👧",
+		"a\u200db":              `a\u200Db`,
+		"\U000E0041":            `\U000E0041`,
+		"\u0085\u009b1m":        `\x85\x9B1m`,
+		"naïve 漢字":              "naïve 漢字",
+	} {
+		if got := visible(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+	if got := exact("a\u00a0b\u2003c 👩‍👧"); got != `a\xA0b\u2003c 👩\u200D👧` {
+		t.Errorf("exact: %q", got)
+	}
+}
+
+func TestOutputOfCommands(t *testing.T) {
+	in := "\x1b[32mgreen\x1b[0m\r\n10%\r50%\r100%\nbad \x1b[2J\n\n"
+	want := "green|100%|bad \\x1B[2J"
+	if got := strings.Join(outputLines(in), "|"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func BenchmarkMarkdown8kB(b *testing.B) {
+	para := "Some *words* of an answer with `code` and **more** words, as they come. "
+	text := strings.Repeat(strings.Repeat(para, 6)+"\n\n- item one\n- item two\n\n", 16)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		markdown(text, 80, Style{Bold: true, Color: true, Signs: true})
+	}
+}
+
+func BenchmarkStreamDelta(b *testing.B) {
+	s := mdStream{}
+	s.Add(strings.Repeat("words and words ", 6000), 80) // an open paragraph of 100 kB
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		s.Add(fmt.Sprint("word ", n%10, " "), 80)
+		_ = s.Tail(400)
+		n++
+	}
+}
