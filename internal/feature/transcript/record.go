@@ -122,7 +122,7 @@ func encodeMessage(out []byte, e envelope, m msg.Message, parent string, filled 
 		if err != nil {
 			return nil, fmt.Errorf("write record %s: %w", m.ID, err)
 		}
-		out = append(append(out, `,"myelin":`...), raw...)
+		out = oneLine(append(out, `,"myelin":`...), raw)
 	}
 	return append(out, '}'), nil
 }
