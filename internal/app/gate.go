@@ -13,6 +13,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/tools/bash"
 )
 
 // gate is where calls are authorised: hooks, then rules and safety checks, then whoever settles
@@ -92,7 +93,11 @@ func (g *gate) request(call tool.Call) permission.Request {
 // decide decides under the rules and the mode of this moment. Input that somebody changed is
 // normalised first, so that what is decided is what runs.
 func (g *gate) decide(req permission.Request) permission.Decision {
-	return permission.Decide(req, g.policy())
+	p := g.policy()
+	if req.Traits.Command != "" { // only shell commands are confined, and only they need to know what the machine can do
+		p.Sandbox = g.s.rooms.box.policy()
+	}
+	return permission.Decide(req, p)
 }
 
 // again decides about a call whose input may have been changed.
@@ -117,7 +122,7 @@ func (g *gate) policy() permission.Policy {
 	dirs := g.dirs()
 	return permission.Policy{
 		Rules: g.compiled.Rules(st, permission.Env{Dirs: dirs, Resolve: permission.ResolveLinks}),
-		Mode:  st.Mode, Dirs: dirs, Resolve: permission.ResolveLinks, Sandbox: s.rooms.sandboxPolicy(),
+		Mode:  st.Mode, Dirs: dirs, Resolve: permission.ResolveLinks,
 		AutoAvailable: st.AutoAvailable, AutoInPlan: setting(s.config(), "useAutoModeDuringPlan", true),
 		ManagedOnly: setting(s.config(), "allowManagedPermissionRulesOnly", false),
 	}
@@ -137,7 +142,7 @@ func (g *gate) handler(t *turn, call tool.Call) *permission.Handler {
 	s := g.s
 	h := &permission.Handler{
 		Branch: permission.Alone, Decide: g.again(call), Changed: g.watch, Hooks: g.permissionHooks, Refusals: &t.refusals,
-		NoReadOnly: !s.rooms.readOnlyBox(),
+		NoReadOnly: g.planShell(call) && !s.rooms.box.readOnly(),
 		Allowed: func() {
 			s.part.permission.Set(func(p *permission.State) *permission.State { return p.Allowed() })
 		},
@@ -150,6 +155,9 @@ func (g *gate) handler(t *turn, call tool.Call) *permission.Handler {
 	}
 	return h
 }
+
+// planShell says whether a call is a shell command in plan mode.
+func (g *gate) planShell(call tool.Call) bool { return call.Name == bash.Name && g.s.planning() }
 
 // ask puts a question. Questions that are no permission in themselves get their own kind, so that
 // surfaces show a form or a plan.
@@ -218,7 +226,7 @@ func (g *gate) verdict(t *turn, call tool.Call, literal json.RawMessage, out per
 	for _, u := range out.Updates {
 		g.s.grant(u)
 	}
-	v := engine.Verdict{Allow: true, Confine: g.s.rooms.confinement(out.Confine)}
+	v := engine.Verdict{Allow: true, Confine: out.Confine}
 	if out.Input != nil {
 		call.Literal = out.Input
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/provider"
-	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
@@ -21,7 +20,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/task"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
-	"github.com/myelin-agent/myelin/internal/tools/bash"
 )
 
 // tellAsk enters questions in the state and tells surfaces.
@@ -222,20 +220,6 @@ func (s *Session) absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// sandboxPolicy is what decisions know of the shell sandbox.
-func (r *rooms) sandboxPolicy() permission.Sandbox {
-	return permission.Sandbox{ReadOnlyMissing: !r.readOnlyBox()}
-}
-
-// readOnlyBox says whether a command can be confined to reading.
-func (r *rooms) readOnlyBox() bool { return false }
-
-// runner starts shell commands.
-func (r *rooms) runner() bash.Runner { return bash.Unconfined(r.owner) }
-
-// confinement fills the folders into what was decided.
-func (r *rooms) confinement(c tool.Confinement) tool.Confinement { return c }
-
 // watcher is how the program reaches its own watcher of orphaned processes.
 func watcher() []string {
 	self, err := os.Executable()
@@ -276,8 +260,7 @@ func cmdStatus(_ context.Context, s *Session, _ string) (string, error) {
 		for _, p := range state.Errors {
 			fmt.Fprintf(w, "problem\t%s\n", p)
 		}
-		sb := s.part.permission.Get().Sandbox
-		fmt.Fprintf(w, "sandbox\t%s\n", orText(sb.State, "off"))
+		fmt.Fprintf(w, "sandbox\t%s\n", s.sandboxLine())
 		if off := s.part.hook.Get().Disabled; off != "" {
 			fmt.Fprintf(w, "hooks\toff: %s\n", off)
 		}

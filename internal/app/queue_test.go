@@ -18,7 +18,7 @@ func delta(i int, text string) proto.Event {
 
 func noticed(text string) proto.Event { return proto.E(proto.Notice{Text: text}) }
 
-func texts(e proto.Event) string {
+func toldBy(e proto.Event) string {
 	switch b := e.Body.(type) {
 	case proto.Delta:
 		return fmt.Sprint("δ", b.Index, b.Text)
@@ -42,7 +42,7 @@ func TestQueueMergesWhatALaggingReaderMissed(t *testing.T) {
 	q.close()
 	var got []string
 	for e := range events {
-		got = append(got, texts(e))
+		got = append(got, toldBy(e))
 	}
 	if want := []string{"δ0ab", "δ1c", "n", "δ1d", "π122"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -62,7 +62,7 @@ func TestQueueKeepsOrderForEveryReader(t *testing.T) {
 					t.Errorf("event %d after %d", e.Seq, last)
 				}
 				last = e.Seq
-				text.WriteString(texts(e))
+				text.WriteString(toldBy(e))
 			}
 			if n := strings.Count(text.String(), "x"); n != 20_000 {
 				t.Errorf("%d of 20,000 deltas arrived", n)

@@ -139,7 +139,7 @@ func (s *Session) readDecision(path string) permission.Decision {
 func (s *Session) shellWorld(board task.Board) bash.World {
 	r := s.rooms
 	return bash.World{
-		Runner: r.runner(), Dir: filepath.Join(r.dir(), "tool-results"), Temp: r.temp(), Board: board, Live: &r.live,
+		Runner: r.box.run, Dir: filepath.Join(r.dir(), "tool-results"), Temp: r.temp(), Board: board, Live: &r.live,
 		NewID: func() string { return task.NewID(task.Shell, random8()) }, Env: s.childEnv, EnvFiles: r.hooks.EnvFiles,
 		Limits: func() bash.Limits { return bash.LimitsFrom(r.env().Value) }, Judge: s.judge,
 		Root:     func() string { return s.part.session.Get().ProjectRoot },

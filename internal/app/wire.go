@@ -32,6 +32,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/task"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
 	"github.com/myelin-agent/myelin/internal/feature/trust"
+	"github.com/myelin-agent/myelin/internal/providers/offline"
 	"github.com/myelin-agent/myelin/internal/providers/record"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
@@ -56,6 +57,7 @@ type rooms struct {
 
 	hooks      *hook.Hooks
 	gate       *gate
+	box        *box
 	classifier *permission.Classifier
 	shaper     *shaping.Shaper
 	prompt     *prompt.Prompt
@@ -92,6 +94,19 @@ func open(ctx context.Context, o Options, given provider.Model) (*Session, error
 		return nil, err
 	}
 	go s.work() // ends with the session
+	return s, nil
+}
+
+// inspect builds a session that is only looked at: it keeps nothing and takes no prompt.
+func inspect(ctx context.Context, o Options) (*Session, error) {
+	o.NoPersist, o.Interactive = true, true // an unattended run would refuse to start; here everything is to be seen
+	s := newSession(o)
+	if err := s.build(ctx, offline.New()); err != nil {
+		s.cancel(err)
+		_ = s.rooms.close(ctx) // the other error says what is wrong
+		return nil, err
+	}
+	close(s.done)
 	return s, nil
 }
 
@@ -139,7 +154,7 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 	})
 	s.part.trust.Set(func(*trust.State) *trust.State { return &decision.State })
 	r.shaper = shaping.New(s.shapingConfig())
-	r.gate = newGate(s)
+	r.gate, r.box = newGate(s), newBox(s)
 	conversation, err := s.openTranscript(o)
 	if err != nil {
 		return err
@@ -156,6 +171,9 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 		return err
 	}
 	s.applyConfig(s.config())
+	if err := r.box.announce(); err != nil {
+		return err
+	}
 	if err := s.buildTools(o); err != nil {
 		return err
 	}
@@ -450,6 +468,9 @@ func (r *rooms) close(ctx context.Context) error {
 	r.live.StopAll("the session ended")
 	if r.host != nil {
 		r.host.Close()
+	}
+	if r.box != nil {
+		r.box.sys.Close()
 	}
 	if r.policy != nil {
 		r.policy.Close()

@@ -17,7 +17,7 @@ import (
 // Wired are the functions of this program's own parts.
 func Wired() Deps {
 	return Deps{
-		Helpers: []Helper{func([]string) (int, bool) { return 0, app.HelperMain() }},
+		Helpers: []Helper{func([]string) (int, bool) { return app.HelperMain() }},
 		Open:    openSession,
 		Init:    initOf,
 		FakeAPI: serveFake,
