@@ -201,6 +201,7 @@ type Spec struct {
 	Files  []*os.File // become descriptors 3, 4, …; stay open here
 	Label  string     // one line for people and for the record
 	Keep   bool       // may outlive its owner: see [Process.Release]
+	Wraps  bool       // only holds what it runs, which would die with it: the polite signal goes to the rest of its tree
 }
 
 // Info tells of one process of a tree.

@@ -306,7 +306,9 @@ func (p *Process) isEnded() bool {
 	return p.ended
 }
 
-func (p *Process) root() root { return root{pid: p.id.PID, start: p.id.Start, sys: &p.sys} }
+func (p *Process) root() root {
+	return root{pid: p.id.PID, start: p.id.Start, sys: &p.sys, wraps: p.spec.Wraps}
+}
 
 // Run starts a program and waits for its end. When ctx ends first, the whole tree is ended, and the
 // exit tells the cause of ctx in Stopped; that is no error.

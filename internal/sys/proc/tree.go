@@ -18,6 +18,7 @@ type root struct {
 	pid   int
 	start uint64
 	sys   *sysProcess // nil when this process did not start it
+	wraps bool        // see Spec.Wraps
 }
 
 // query says which processes are meant: the trees of the roots, and what carries the mark.
@@ -83,6 +84,17 @@ func (q query) pick(table map[int]row) []row {
 	return out
 }
 
+// wrapper reports that r only holds others of the tree and must not get the polite signal before
+// them. Alone it gets it.
+func (q query) wrapper(r row, n int) bool {
+	for _, h := range q.roots {
+		if h.wraps && h.pid == r.pid {
+			return n > 1
+		}
+	}
+	return false
+}
+
 func anyCarried(marks string, of []string) bool {
 	for _, m := range of {
 		if carries(marks, m) {
@@ -123,8 +135,9 @@ func infos(rows []row) []Info {
 	return out
 }
 
-// killTime bounds how long what was sent the last signal is waited for.
-const killTime = time.Second
+// killTime bounds how long what was sent the last signal is waited for. It takes that long only on a
+// machine with far too much to do, or for a process stuck in the kernel.
+const killTime = 3 * time.Second
 
 // endTrees ends what the query means and returns what it had to end: everybody gets the polite
 // signal at once, whoever lives after the grace time the last one, again until nobody is left.
@@ -138,7 +151,9 @@ func endTrees(q query, grace time.Duration) []Info {
 	}
 	if grace > 0 {
 		for _, r := range first {
-			terminate(r.pid)
+			if !q.wrapper(r, len(first)) {
+				terminate(r.pid)
+			}
 		}
 		if waitFor(grace, func() bool { return !anyAlive(first) }) && len(q.pick(table())) == 0 {
 			terminateSystem(q.roots)

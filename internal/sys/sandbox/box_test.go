@@ -1,0 +1,145 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	if handled, code := sandbox.HelperMain(); handled {
+		os.Exit(code)
+	}
+	if attackMain() {
+		return
+	}
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		os.Stderr.WriteString("these tests need bubblewrap: apt-get install bubblewrap\n")
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// buffer is a writer that several goroutines may use.
+type buffer struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.String()
+}
+
+// cell is a box with a project to work in.
+type cell struct {
+	t     testing.TB
+	box   *sandbox.Box
+	owner *proc.Owner
+	cfg   sandbox.Config
+	dir   string // the project
+	out   string // a folder beside it
+}
+
+func newCell(t testing.TB) *cell {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := proc.NewHost(proc.Options{Grace: 200 * time.Millisecond})
+	t.Cleanup(func() { host.Close() })
+	c := &cell{t: t, owner: host.Owner("test"), dir: filepath.Join(base, "project"), out: filepath.Join(base, "outside")}
+	for _, d := range []string{c.dir, c.out, filepath.Join(base, "tmp"), filepath.Join(base, "state")} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.box = sandbox.New(sandbox.Options{StateDir: filepath.Join(base, "state"), Report: func(err error) { t.Error(err) }})
+	t.Cleanup(c.box.Close)
+	c.cfg = sandbox.Config{
+		Dir: c.dir, Write: []string{c.dir}, Temp: filepath.Join(base, "tmp"), Quarantine: filepath.Join(base, "quarantine"),
+		Show: []string{base},
+	}
+	return c
+}
+
+// run runs a command in the cell and returns what it printed, its exit and the report.
+func (c *cell) run(script string) (string, proc.Exit, sandbox.Report) {
+	c.t.Helper()
+	out := &buffer{}
+	cmd, err := c.box.Start(c.owner, proc.Spec{Path: "/bin/bash", Args: []string{"-c", script}, Dir: c.dir, Env: os.Environ(), Stdout: out, Stderr: out}, c.cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	<-cmd.Process.Done()
+	return out.String(), cmd.Process.Exit(), cmd.Finish(out.String())
+}
+
+func TestFullLevelIsHere(t *testing.T) {
+	c := newCell(t)
+	st := c.box.Probe(context.Background(), sandbox.Config{})
+	if st.Level != sandbox.Full {
+		t.Fatalf("not the full level:\n%s", st.Table())
+	}
+	if !strings.Contains(st.Table(), "on (bubblewrap)") || len(st.Checks) != 6 {
+		t.Errorf("%s", st.Table())
+	}
+}
+
+func TestRunsInside(t *testing.T) {
+	c := newCell(t)
+	out, exit, report := c.run("echo hi > f; cat f; echo err >&2; pwd; echo $IS_SANDBOX $TMPDIR; exit 3")
+	want := "hi\nerr\n" + c.dir + "\n1 " + c.cfg.Temp + "\n"
+	if out != want || exit.Code != 3 || len(report.Violations) != 0 {
+		t.Errorf("%q %+v %+v", out, exit, report)
+	}
+	if names, _ := filepath.Glob(filepath.Join(c.dir, "*")); len(names) != 1 {
+		t.Errorf("files: %v", names)
+	}
+	if names, _ := filepath.Glob(filepath.Join(c.dir, ".*")); len(names) != 0 {
+		t.Errorf("stubs are left: %v", names)
+	}
+}
+
+func BenchmarkTrue(b *testing.B) {
+	b.Run("bare", func(b *testing.B) {
+		host := proc.NewHost(proc.Options{})
+		defer host.Close()
+		o := host.Owner("bench")
+		for b.Loop() {
+			if exit, err := o.Run(b.Context(), proc.Spec{Path: "/bin/bash", Args: []string{"-c", "true"}}); err != nil || exit.Code != 0 {
+				b.Fatal(exit, err)
+			}
+		}
+	})
+	b.Run("sandboxed", func(b *testing.B) {
+		c := newCell(b)
+		if err := exec.Command("git", "init", "-q", c.dir).Run(); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, exit, _ := c.run("true"); exit.Code != 0 {
+				b.Fatal(exit)
+			}
+		}
+	})
+}

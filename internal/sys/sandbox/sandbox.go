@@ -1,0 +1,217 @@
+// Package sandbox confines what a program and everything it starts can do: which files it may
+// write and read, and which hosts it may talk to. It is mechanism: what is allowed is decided
+// elsewhere and handed in as a [Config]. It shares no parser and no verdict with whoever decides
+// whether a program may run at all.
+//
+// Begin with [New], ask [Box.Probe] what this machine can do, and start programs with [Box.Start].
+// The program that links this package must call [HelperMain] before anything else in main (tests
+// in TestMain): it is its own helper inside the sandbox.
+//
+// On Linux bubblewrap makes the namespaces and mounts (bwrap.go), a system call filter of our own
+// (seccomp_linux.go) and Landlock lie under it, and the network is a proxy run by this process
+// (proxy.go): the helper inside makes the listening sockets in the sandbox's own network and hands
+// them out (helper_linux.go). Where bubblewrap cannot run, Landlock and the filter alone give a
+// lesser level (landlock_linux.go), which says what it does not give. macOS has Seatbelt
+// (seatbelt.go), and a container engine can be asked for (container.go).
+//
+// What a mount cannot protect, because it does not exist yet or is a symbolic link, is looked after
+// by an integrity check when the program has ended (integrity.go).
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/myelin-agent/myelin/internal/sys/proc"
+)
+
+// ErrUnavailable is wrapped by every error that says that a program cannot be confined as asked on
+// this machine, or right now. The program was not started.
+var ErrUnavailable = errors.New("the sandbox cannot confine this")
+
+// Options say how a [Box] works.
+type Options struct {
+	StateDir string      // folder for the journal of stubs and for the result of the probe; made when missing. Needed
+	Helper   string      // absolute path of a program that calls [HelperMain]; empty: the running executable
+	Report   func(error) // told what went wrong beside a call; nil: nobody. Any goroutine
+}
+
+// Box starts confined programs. It is safe for concurrent use.
+type Box struct {
+	opts  Options
+	stubs *stubs
+	files *contentCache
+
+	probing sync.Mutex // held while one probe runs
+
+	mu     sync.Mutex // guards all below
+	live   map[*Command]bool
+	status map[string]Status // by what was asked
+	globs  globCache
+}
+
+// New returns a box. It starts nothing and touches nothing.
+func New(opts Options) *Box {
+	if opts.Report == nil {
+		opts.Report = func(error) {}
+	}
+	return &Box{
+		opts: opts, live: map[*Command]bool{}, status: map[string]Status{},
+		stubs: newStubs(filepath.Join(opts.StateDir, "stubs")), files: newContentCache(),
+	}
+}
+
+// Clean removes what a process that was killed left on disk for its sandboxes. It is for the start
+// of a program, and quick when there is nothing.
+func (b *Box) Clean() error { return b.stubs.cleanDead() }
+
+// helper is the program to run inside.
+func (b *Box) helper() (string, error) {
+	if b.opts.Helper != "" {
+		return b.opts.Helper, nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the helper of the sandbox: %w", err)
+	}
+	return path, nil
+}
+
+// Command is a confined program.
+type Command struct {
+	Process *proc.Process
+
+	box     *Box
+	cfg     Config
+	plan    *plan
+	net     *network
+	shared  bool    // its tree sees our processes and may outlive its head
+	probing *Status // of the probe this is part of; nil: a real command
+
+	looking sync.Mutex // guards before and the putting aside
+	before  snapshot
+
+	once   sync.Once // guards report
+	report Report
+}
+
+// Report is what became of a confined program beside its exit.
+type Report struct {
+	Violations []Violation
+	Notes      []string // what the sandbox did on its own and people should know
+}
+
+// Start starts a program confined as cfg says. It returns when the confinement stands; the program
+// itself may just begin. An error wraps [ErrUnavailable] when the machine is the cause. The caller
+// must call [Command.Finish] when the program has ended.
+func (b *Box) Start(owner *proc.Owner, spec proc.Spec, cfg Config) (*Command, error) {
+	level, err := b.level(cfg)
+	if err != nil {
+		return nil, err
+	}
+	p, err := b.plan(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &Command{box: b, cfg: cfg, plan: p}
+	p.stubbed, err = b.stubs.acquire(p.wantStubs())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	c.before = b.look(p)
+	if err := c.start(owner, spec, level); err != nil {
+		b.stubs.release(p.stubbed)
+		return nil, err
+	}
+	b.mu.Lock()
+	b.live[c] = true
+	b.mu.Unlock()
+	return c, nil
+}
+
+func (c *Command) start(owner *proc.Owner, spec proc.Spec, level Level) error {
+	spec.Env = c.cfg.environment(spec.Env, c.plan)
+	switch level {
+	case Container:
+		return c.startContainer(owner, spec)
+	case Seatbelt:
+		return c.startSeatbelt(owner, spec)
+	}
+	return c.startLinux(owner, spec, level)
+}
+
+// Finish must be called once the program has ended. It waits for what must not outlive it, takes
+// away what was made for it, looks whether protected files were touched, and says what was refused.
+// output is the text the program printed, as far as it is at hand. Later calls return the same.
+func (c *Command) Finish(output string) Report {
+	c.once.Do(func() {
+		if c.shared && len(c.Process.Left()) > 0 {
+			c.Process.Stop("the sandbox must outlive what runs in it")
+		}
+		if c.net != nil {
+			c.report.Violations = append(c.report.Violations, c.net.close()...)
+		}
+		c.box.stubs.release(c.plan.stubbed)
+		found, notes := c.check()
+		c.report.Violations = append(c.report.Violations, found...)
+		c.report.Notes = append(c.plan.notes, notes...)
+		c.report.Violations = append(c.report.Violations, c.plan.guess(output)...)
+		c.report.Violations = c.cfg.withoutIgnored(c.report.Violations)
+		c.box.mu.Lock()
+		delete(c.box.live, c)
+		c.box.mu.Unlock()
+	})
+	return c.report
+}
+
+// Check runs the integrity check on the commands that still run, so that something can be loaded
+// from a protected place now. It returns what it found and put aside.
+func (b *Box) Check() []Violation {
+	b.mu.Lock()
+	live := make([]*Command, 0, len(b.live))
+	for c := range b.live {
+		live = append(live, c)
+	}
+	b.mu.Unlock()
+	var out []Violation
+	for _, c := range live {
+		found, _ := c.check()
+		out = append(out, found...)
+	}
+	return out
+}
+
+// Close finishes the commands that nobody has finished. Their processes must have been ended before.
+func (b *Box) Close() {
+	b.mu.Lock()
+	live := make([]*Command, 0, len(b.live))
+	for c := range b.live {
+		live = append(live, c)
+	}
+	b.mu.Unlock()
+	for _, c := range live {
+		c.Finish("")
+	}
+	b.stubs.close()
+}
+
+// level decides how cfg is confined here.
+func (b *Box) level(cfg Config) (Level, error) {
+	if cfg.Container != nil {
+		return Container, nil
+	}
+	st := b.Probe(context.Background(), cfg)
+	switch {
+	case st.Level == None:
+		return None, fmt.Errorf("%w: %s", ErrUnavailable, st.Reason)
+	case st.Level == Partial && !cfg.AllowPartial:
+		return None, fmt.Errorf("%w: only the lesser level is available here (%s)", ErrUnavailable, st.Reason)
+	case st.Level == Partial:
+		return Partial, cfg.fitsPartial()
+	}
+	return st.Level, nil
+}

@@ -1,0 +1,15 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Nothing is confined on this system, so nothing is looked after.
+
+func inode(fs.FileInfo) uint64 { return 0 }
+
+func changeTime(fs.FileInfo) time.Time { return time.Time{} }
+
+func lock(*os.File) (bool, error) { return true, nil }
