@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -12,6 +14,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
+	"github.com/myelin-agent/myelin/internal/sys/watch"
 )
 
 // before fires PreToolUse for a call, once, and puts what it rewrote into the call.
@@ -102,6 +105,7 @@ func (s *Session) amend(ctx context.Context, call tool.Call, r tool.Result) (too
 		return r, nil, nil
 	}
 	o := h.Fire(ctx, toolEvent(name, call, more))
+	r = s.drifted(call, r)
 	s.tellHook(o)
 	if o.Output != nil && json.Valid(o.Output) && !r.IsError {
 		r.Structured = o.Output
@@ -116,6 +120,23 @@ func (s *Session) amend(ctx context.Context, call tool.Call, r tool.Result) (too
 		return r, &tool.End{Reason: orText(o.StopReason, orText(o.BlockReason, "a hook ended the turn")), Outcome: string(proto.EndHook)}, nil
 	}
 	return r, nil, nil
+}
+
+// drifted tells the model what a hook (a formatter) made of a file that was just changed.
+func (s *Session) drifted(call tool.Call, r tool.Result) tool.Result {
+	t := s.rooms.tool(call.Name)
+	if t == nil || r.IsError {
+		return r
+	}
+	for _, p := range t.Traits(call).Paths {
+		if p.Intent != tool.Write {
+			continue
+		}
+		if text := s.rooms.files.Drift(call.Scope, p.Path); text != "" {
+			r.Content = append(r.Content, msg.Text{Text: text})
+		}
+	}
+	return r
 }
 
 // responseOf is a result as hooks see it.
@@ -198,4 +219,41 @@ func label(scope origin.Scope) string {
 		return "Local"
 	}
 	return "Flag"
+}
+
+// vetoConfig lets ConfigChange hooks keep a changed settings file from taking effect.
+func (s *Session) vetoConfig(ctx context.Context, change config.Change) error {
+	if s.rooms.hooks == nil {
+		return nil
+	}
+	for _, src := range change.Files {
+		what := string(src.Scope) + "_settings"
+		o := s.fire(ctx, hook.Event{Name: hook.ConfigChange, Match: what, Fields: map[string]any{"source": what, "file_path": src.Path}})
+		if o.Block {
+			s.emit(proto.Notice{Level: "warning", Text: "A hook keeps the change of " + src.Path + " from taking effect."})
+			return fmt.Errorf("a hook refused it")
+		}
+	}
+	return nil
+}
+
+// watchFiles follows the files that FileChanged hooks name.
+func (s *Session) watchFiles() {
+	names := hook.WatchNames(s.rooms.hooks.Handlers())
+	if len(names) == 0 {
+		return
+	}
+	var paths []string
+	for _, n := range names {
+		paths = append(paths, filepath.Join(s.opts.Cwd, n))
+	}
+	s.rooms.watcher = watch.Start(watch.Options{Paths: paths, Changed: func(changed []string) {
+		for _, path := range changed {
+			what := "change"
+			if _, err := os.Stat(path); err != nil {
+				what = "unlink"
+			}
+			s.fire(s.ctx, hook.Event{Name: hook.FileChanged, Match: filepath.Base(path), Fields: map[string]any{"file_path": path, "event": what}})
+		}
+	}})
 }

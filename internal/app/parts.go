@@ -266,3 +266,24 @@ func cmdStatus(_ context.Context, s *Session, _ string) (string, error) {
 		}
 	}), nil
 }
+
+// offlineNotice says in one line that no model was found and what answers instead.
+func (s *Session) offlineNotice(text string) {
+	if !s.opts.Interactive && s.opts.Warn != nil {
+		fmt.Fprintf(s.opts.Warn, "myelin: %s\n", text)
+		return
+	}
+	s.early(proto.Notice{Level: "info", Key: "offline", Text: text})
+}
+
+// reportRules says which rules can never match, or were left out.
+func (s *Session) reportRules() {
+	known := make([]string, 0, len(s.rooms.byName))
+	for name := range s.rooms.byName {
+		known = append(known, name)
+	}
+	rules := permission.Compile(s.part.permission.Get().AllRules(), permission.Env{Dirs: s.rooms.gate.dirs(), Resolve: permission.ResolveLinks, Known: known})
+	for _, p := range rules.Problems() {
+		s.early(proto.Notice{Level: "warning", Key: p.String(), Text: p.String()})
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
-	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/feature/task"
@@ -211,22 +210,11 @@ func (s *Session) fileBase(at origin.Origin) string {
 	return s.rooms.settings.places.Start
 }
 
-// tellConfig says what is newly wrong in the settings, and lets hooks know of the change.
+// tellConfig says what is newly wrong in the settings.
 func (s *Session) tellConfig(old, now *config.State) {
 	for _, p := range now.Errors {
 		if p.Level != config.LevelNotice && !slices.Contains(old.Errors, p) {
 			s.emit(proto.Notice{Level: "warning", Text: p.String()})
-		}
-	}
-	if s.rooms.hooks.Any(hook.ConfigChange) {
-		for _, src := range now.Sources {
-			if slices.ContainsFunc(old.Sources, func(o config.Source) bool { return o.Path == src.Path && o.Hash == src.Hash }) {
-				continue
-			}
-			go s.fire(s.ctx, hook.Event{ // ends with the hooks; a watcher must not wait for programs
-				Name: hook.ConfigChange, Match: string(src.Scope) + "_settings",
-				Fields: map[string]any{"source": string(src.Scope) + "_settings", "file_path": src.Path},
-			})
 		}
 	}
 }

@@ -132,8 +132,14 @@ func (b *box) run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 	}
 	st := b.status()
 	b.enter(st.State(), st.Backend, st.Missing)
+	cfg := b.config(how)
+	for _, dir := range []string{cfg.Cache, cfg.Temp} { // what does not exist cannot be made writable
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return bash.Run{}, fmt.Errorf("make a folder for the sandbox: %w", err)
+		}
+	}
 	release := b.s.rooms.settings.live.Hold() // what it writes is checked before it is loaded
-	c, err := b.sys.Start(b.s.rooms.owner, spec, b.config(how))
+	c, err := b.sys.Start(b.s.rooms.owner, spec, cfg)
 	if err != nil {
 		release()
 		return bash.Run{}, err

@@ -51,6 +51,7 @@ type settings struct {
 	live   *config.Live
 	trust  trust.Input
 	asked  bool // the trust question is still to be put
+	view   config.View
 }
 
 // places finds where settings and everything else of a session stand.
@@ -65,20 +66,16 @@ func findPlaces(o Options, env config.Environ) (config.Places, error) {
 	return config.Find(config.PlaceOptions{UserHome: home, Start: o.Cwd, Env: env, DropIn: o.DropIn})
 }
 
-// openSettings reads all settings and decides what the folder is trusted with. changed is told of
-// every later state.
-func openSettings(ctx context.Context, o Options, changed func(old, now *config.State), notice func(string)) (*settings, trust.Decision, error) {
+// openSettings reads all settings and decides what the folder is trusted with. live holds who is
+// told of later changes.
+func openSettings(ctx context.Context, o Options, live config.LiveOptions) (*settings, trust.Decision, error) {
 	s := &settings{env: environ(o)}
 	var err error
 	if s.places, err = findPlaces(o, s.env); err != nil {
 		return nil, trust.Decision{}, err
 	}
-	s.live, err = config.Open(ctx, config.LiveOptions{
-		Options: config.Options{Places: s.places, Settings: o.Settings, Sources: o.SettingSources, Sections: sections()},
-		Changed: func(old, now *config.State, _ config.Change) { changed(old, now) },
-		Notice:  notice,
-	})
-	if err != nil {
+	live.Options = config.Options{Places: s.places, Settings: o.Settings, Sources: o.SettingSources, Sections: sections(), AddDirs: o.AddDirs}
+	if s.live, err = config.Open(ctx, live); err != nil {
 		return nil, trust.Decision{}, &ExitError{codeSettings, err}
 	}
 	decision, err := s.decideTrust(o)
@@ -86,7 +83,8 @@ func openSettings(ctx context.Context, o Options, changed func(old, now *config.
 		s.live.Close()
 		return nil, trust.Decision{}, &ExitError{codeSettings, err}
 	}
-	s.live.SetView(viewOf(decision))
+	s.view = viewOf(decision)
+	s.live.SetView(s.view)
 	s.report(o, decision)
 	if lost := s.live.State().LostRules(); len(lost) > 0 && !o.Interactive && !o.IgnoreBadRules {
 		s.live.Close()
@@ -193,7 +191,8 @@ func (s *Session) askTrust(ctx context.Context) {
 		}
 	}
 	s.part.trust.Set(func(*trust.State) *trust.State { return &out.Decision.State })
-	r.settings.live.SetView(viewOf(out.Decision))
+	r.settings.view = viewOf(out.Decision)
+	r.settings.live.SetView(r.settings.view)
 	switch {
 	case out.Exit:
 		s.cancel(errClosed)
@@ -201,6 +200,30 @@ func (s *Session) askTrust(ctx context.Context) {
 		r.readOnly.Store(true)
 		s.emit(proto.Notice{Level: "warning", Text: "The folder is not trusted: nothing it supplies is used, and nothing is changed in it."})
 	}
+}
+
+// review decides what the folder's files may supply after they changed. An agreement holds for what
+// was shown: other hooks, helpers or rules are asked about again.
+func (s *Session) review(files *config.Files) config.View {
+	r := s.rooms.settings
+	now := s.part.trust.Get()
+	in := r.trust
+	in.Items = wants(files.Supplied())
+	d, err := trust.Decide(in)
+	if err != nil || (d.State.State == trust.Untrusted && d.State.Fingerprint != now.Fingerprint) {
+		if now.State != trust.Untrusted {
+			s.early(proto.Notice{Level: "warning", Key: "trust", Text: "What this folder wants to run has changed; nothing of it is used until it is trusted again."})
+			r.asked = in.Interactive
+		}
+		r.trust.Items = in.Items
+		s.part.trust.Set(func(*trust.State) *trust.State { return &d.State })
+		return viewOf(d)
+	}
+	if d.State.Fingerprint == now.Fingerprint && d.State.State == trust.Untrusted {
+		return r.view // agreed to for this session
+	}
+	r.trust.Items, r.view = in.Items, viewOf(d)
+	return r.view
 }
 
 // setting is the effective value of a key, or otherwise.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
@@ -41,7 +42,8 @@ func (s *Session) buildTools(o Options) error {
 	board := task.Board{Slice: s.part.task, Now: s.effects.Now}
 	r.shell = bash.New(s.shellWorld(board))
 	control := taskctl.World{Board: board, Live: &r.live, MaxOutput: numbered(r.env(), "TASK_MAX_OUTPUT_LENGTH", 0)}
-	files := tool.Files{Hidden: s.hidden, MayRead: s.mayRead}
+	r.files = tool.Files{Hidden: s.hidden, MayRead: s.mayRead}
+	files := r.files
 	search := toolsearch.New(toolsearch.World{
 		Deferred: func() []tool.Tool {
 			_, deferred, _ := r.pool.assemble()
@@ -124,7 +126,29 @@ func (s *Session) deniedTool(name string) string {
 }
 
 // hidden says whether a rule forbids to read a file.
-func (s *Session) hidden(path string) bool { return s.readDecision(path).Behavior == permission.Deny }
+func (s *Session) hidden(path string) bool {
+	if !s.deniesReading() { // asked for every file of a search
+		return false
+	}
+	return s.readDecision(path).Behavior == permission.Deny
+}
+
+// deniesReading says whether any rule could forbid to read a file.
+func (s *Session) deniesReading() bool {
+	for _, lists := range s.part.permission.Get().Rules {
+		for _, rule := range lists.Deny {
+			if strings.HasPrefix(rule.Text, "Read") || strings.HasPrefix(rule.Text, "*") {
+				return true
+			}
+		}
+	}
+	for _, rule := range s.part.permission.Get().Grants.Rules {
+		if rule.List == permission.DenyList {
+			return true
+		}
+	}
+	return false
+}
 
 // mayRead says whether a file could be read without a question.
 func (s *Session) mayRead(path string) bool { return s.readDecision(path).Behavior == permission.Allow }

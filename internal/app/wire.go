@@ -37,6 +37,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/twotier"
+	"github.com/myelin-agent/myelin/internal/sys/watch"
 	"github.com/myelin-agent/myelin/internal/tools/bash"
 	"github.com/myelin-agent/myelin/internal/tools/structured"
 )
@@ -66,6 +67,8 @@ type rooms struct {
 	shell      *bash.Shell
 	output     *structured.Output // nil: no schema was given
 	live       task.Live
+	watcher    *watch.Watcher // of files that hooks ask for; nil: none
+	files      tool.Files     // the door through which files are changed
 
 	flagRules permission.Lists
 	readOnly  atomic.Bool // a person declined to trust the folder
@@ -178,6 +181,8 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 		return err
 	}
 	r.prompt = prompt.New(s.promptConfig())
+	s.reportRules()
+	s.watchFiles()
 	cost.SetBudget(s.part.cost, cost.Session, cost.USD, o.MaxBudgetUSD)
 	s.react()
 	return nil
@@ -187,13 +192,17 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 func (s *Session) buildSettings(ctx context.Context) (trust.Decision, error) {
 	var err error
 	var decision trust.Decision
-	s.rooms.settings, decision, err = openSettings(ctx, s.opts, func(_, now *config.State) {
-		s.part.process.Set(func(p *Process) *Process {
-			next := *p
-			next.Config = now
-			return &next
-		})
-	}, func(text string) { s.emit(proto.Notice{Level: "warning", Text: text}) })
+	s.rooms.settings, decision, err = openSettings(ctx, s.opts, config.LiveOptions{
+		Changed: func(_, now *config.State, _ config.Change) {
+			s.part.process.Set(func(p *Process) *Process {
+				next := *p
+				next.Config = now
+				return &next
+			})
+		},
+		Review: s.review, Veto: s.vetoConfig,
+		Notice: func(text string) { s.emit(proto.Notice{Level: "warning", Text: text}) },
+	})
 	if err != nil {
 		return decision, err
 	}
@@ -203,11 +212,11 @@ func (s *Session) buildSettings(ctx context.Context) (trust.Decision, error) {
 		next.Config = state
 		return &next
 	})
-	return decision, s.buildPolicy(state)
+	return decision, s.buildPolicy(ctx, state)
 }
 
 // buildPolicy opens the limits of an organisation, where the settings name some.
-func (s *Session) buildPolicy(state *config.State) error {
+func (s *Session) buildPolicy(ctx context.Context, state *config.State) error {
 	set := setting(state, "policyLimits", policy.Setting{})
 	if set == (policy.Setting{}) {
 		return nil
@@ -227,6 +236,12 @@ func (s *Session) buildPolicy(state *config.State) error {
 		return &ExitError{codeSettings, fmt.Errorf("policyLimits: %w", err)}
 	}
 	s.rooms.policy = client
+	go client.Run(s.ctx) // ends with the session
+	if !s.opts.Interactive {
+		if err := client.Gate(ctx); err != nil {
+			return &ExitError{codeSettings, err}
+		}
+	}
 	s.part.process.Set(func(p *Process) *Process {
 		next := *p
 		next.Policy = client.State()
@@ -249,17 +264,15 @@ func (s *Session) buildModels(ctx context.Context, given provider.Model) error {
 		}
 		s.effects.Now, s.effects.NewID = r.models.recorder.Now(s.effects.Now), r.models.recorder.NewID(s.effects.NewID)
 	}
-	var from string
-	if r.first, from, err = r.models.first(ctx, o); err != nil {
+	if r.first, _, err = r.models.first(ctx, o); err != nil {
 		return err
 	}
 	if rec := r.models.recording; rec != nil {
 		s.effects.Now, s.effects.NewID = rec.Now(s.effects.Now), rec.NewID(s.effects.NewID)
 	}
 	if r.first.Info().Provider == "offline" && o.Model == "" {
-		s.early(proto.Notice{Level: "info", Key: "offline", Text: "No key and no local model was found; the built-in offline helper answers simple requests. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start a local server, to talk to a model."})
+		s.offlineNotice("No key and no local model was found; the built-in offline helper answers simple requests. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start a local server, to talk to a model.")
 	}
-	_ = from
 	if limit := r.forbiddenModel(r.first.Info().Ref()); limit != "" {
 		return &ExitError{codeSettings, fmt.Errorf("model %s: %s", r.first.Info().Ref(), limit)}
 	}
@@ -474,6 +487,9 @@ func (r *rooms) close(ctx context.Context) error {
 	}
 	if r.policy != nil {
 		r.policy.Close()
+	}
+	if r.watcher != nil {
+		r.watcher.Close()
 	}
 	errs = append(errs, r.transcript().Close())
 	if r.history != nil {
