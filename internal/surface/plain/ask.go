@@ -103,7 +103,7 @@ func (q *question) lines(s Style, cells int) []string {
 	if a.Kind == proto.AskPlan {
 		out = append(out, markdown(planText(a), cells, s)...)
 	} else {
-		out = append(out, bodyLines(a)...)
+		out = append(out, body(s, a, cells)...)
 	}
 	for _, u := range a.Understood {
 		out = append(out, "    "+s.sign("├ ", "- ")+exactLine(u))
@@ -118,11 +118,90 @@ func (q *question) lines(s Style, cells int) []string {
 		return append(out, q.partLines(s, cells)...)
 	}
 	for i, o := range q.options() {
-		line := fmt.Sprintf("  %d  %s", i+1, exactLine(o.Label))
-		if o.Detail != "" {
-			line += s.dim("  " + exactLine(o.Detail))
+		out = append(out, choiceLines(s, i+1, o.Label, o.Detail, cells)...)
+	}
+	return out
+}
+
+// choiceLines are one numbered answer, wrapped below its label.
+func choiceLines(s Style, n int, label, detail string, cells int) []string {
+	mark := fmt.Sprintf("  %d  ", n)
+	text := exactLine(label)
+	if detail != "" {
+		text += s.dim("  " + exactLine(detail))
+	}
+	lines := wrap(text, max(cells-len(mark), 1))
+	for i := range lines {
+		if i == 0 {
+			lines[i] = mark + lines[i]
+			continue
 		}
-		out = append(out, line)
+		lines[i] = strings.Repeat(" ", len(mark)) + strings.TrimLeft(lines[i], " ")
+	}
+	return lines
+}
+
+// body is what is asked about: the change for a file, the text for a command, prose wrapped for
+// anything else.
+func body(s Style, a proto.Ask, cells int) []string {
+	if lines := changeLines(s, a); lines != nil {
+		return lines
+	}
+	if a.Kind == proto.AskPermission || a.Kind == proto.AskHost {
+		return bodyLines(a)
+	}
+	var out []string
+	for _, l := range bodyLines(a) {
+		out = append(out, wrap(l, cells)...)
+	}
+	return out
+}
+
+// changeRows is how much of a change is shown; the mark behind it says how much is left.
+const changeRows = 120
+
+// changeLines shows what an edit or a write would do to a file, as a diff of the call's own input.
+func changeLines(s Style, a proto.Ask) []string {
+	if a.Kind != proto.AskPermission {
+		return nil
+	}
+	type edit struct {
+		Old string `json:"old_string"`
+		New string `json:"new_string"`
+		All bool   `json:"replace_all"`
+	}
+	var in struct {
+		edit
+		File    string  `json:"file_path"`
+		Content *string `json:"content"`
+		Edits   []edit  `json:"edits"`
+	}
+	if json.Unmarshal(a.Input, &in) != nil || in.File == "" {
+		return nil
+	}
+	var out []string
+	side := func(sign string, look func(string) string, text string) {
+		for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+			out = append(out, look("    "+sign+exact(l)))
+		}
+	}
+	switch {
+	case a.Tool == "Write" && in.Content != nil:
+		side("+", s.green, *in.Content)
+	case a.Tool == "Edit" || a.Tool == "MultiEdit":
+		for _, e := range append([]edit{in.edit}, in.Edits...) {
+			if e.Old == "" && e.New == "" {
+				continue
+			}
+			if e.All {
+				out = append(out, "    everywhere:")
+			}
+			side("-", s.red, e.Old)
+			side("+", s.green, e.New)
+		}
+	}
+	if n := len(out) - changeRows; n > 0 {
+		out = append(out[:changeRows], fmt.Sprintf("    %s %d more lines", s.sign("…", "..."), n))
 	}
 	return out
 }
@@ -211,11 +290,7 @@ func (q *question) partLines(s Style, cells int) []string {
 		out = append(out, wrap(s.dim("  "+exactLine(p.detail)), cells)...)
 	}
 	for i, c := range p.choices {
-		line := fmt.Sprintf("  %d  %s", i+1, exactLine(c.label))
-		if c.detail != "" {
-			line += s.dim("  " + exactLine(c.detail))
-		}
-		out = append(out, line)
+		out = append(out, choiceLines(s, i+1, c.label, c.detail, cells)...)
 	}
 	return out
 }

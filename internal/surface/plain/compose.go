@@ -65,7 +65,7 @@ func (k *keyFace) surroundings() []string {
 		out = append(out, k.style.dim("  queued: "+oneLine(q.Text)))
 	}
 	if n := len(k.questions); n > 1 {
-		out = append(out, k.style.yellow(fmt.Sprintf("  %d more questions wait", n-1)))
+		out = append(out, k.style.yellow("  waiting: "+count(n-1, "more question")))
 	}
 	if hint := k.leaveHint(); hint != "" {
 		out = append(out, k.style.yellow(hint))

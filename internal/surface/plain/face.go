@@ -126,6 +126,8 @@ func (f *face) event(e proto.Event) []string {
 		}
 	case proto.Queued:
 		f.queued = slices.Clone(b.Prompts)
+	case proto.Message: // a prompt the model has got waits no longer
+		f.queued = slices.DeleteFunc(f.queued, func(q proto.QueuedPrompt) bool { return q.ID == b.Message.ID })
 	case proto.Ask:
 		lines = append(lines, f.ask(newQuestion(b))...)
 	case proto.AskClosed:

@@ -411,14 +411,21 @@ func (k *keyFace) leaveHint() string {
 			what = append(what, "the running turn")
 		}
 		if n := k.session.View().Running; n > 0 {
-			what = append(what, fmt.Sprintf("%d tasks in the background", n))
+			what = append(what, count(n, "task")+" in the background")
 		}
 		if n := len(k.queued); n > 0 {
-			what = append(what, fmt.Sprintf("%d queued prompts", n))
+			what = append(what, count(n, "queued prompt"))
 		}
 		return "Ctrl-D again leaves and ends " + strings.Join(what, ", ")
 	}
 	return ""
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // takeBack puts the newest queued prompt into the draft again.

@@ -215,7 +215,7 @@ func TestOneKeyAnswersOneQuestionOnly(t *testing.T) {
 	second := ask(three()...)
 	second.ID, second.Text = "q2", "make clean"
 	r.session.tell(proto.TurnStarted{}, ask(three()...), second)
-	r.term.AwaitText(t, "1 more questions wait")
+	r.term.AwaitText(t, "waiting: 1 more question")
 	clock.add(guard)
 	r.term.Type("11")
 	if a := r.op().(proto.Answer); a.ID != "q" {
@@ -293,6 +293,24 @@ func TestKF050_ThePersonSeesWhatRuns(t *testing.T) {
 	}
 	if strings.ContainsAny(lines, "\u202e\u200b\x1b\r\t") {
 		t.Error("a control character got through")
+	}
+}
+
+func TestAQuestionAboutAFileShowsTheChange(t *testing.T) {
+	show := func(tool, input string) string {
+		a := proto.Ask{Kind: proto.AskPermission, Tool: tool, Title: "Change a.go?", Text: input, Input: []byte(input)}
+		return strings.Join(newQuestion(a).lines(Style{}, 40), "\n")
+	}
+	got := show("Edit", `{"file_path":"/p/a.go","old_string":"a\n\tb\n","new_string":"c\u200b"}`)
+	if !strings.Contains(got, "    -a\n    -\tb\n    +c\\u200B\n") {
+		t.Errorf("edit:\n%s", got)
+	}
+	got = show("Write", `{"file_path":"/p/a.go","content":"`+strings.Repeat(`x\n`, 200)+`"}`)
+	if strings.Count(got, "    +x\n") != changeRows || !strings.Contains(got, "... 80 more lines") {
+		t.Errorf("write:\n%s", got)
+	}
+	if got := show("mcp__x__y", `{"file_path":"/p/a.go","content":"x"}`); !strings.Contains(got, `{"file_path"`) {
+		t.Errorf("other tool:\n%s", got)
 	}
 }
 

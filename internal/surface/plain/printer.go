@@ -30,6 +30,8 @@ type Printer struct {
 	notice    string // the last notice, so that one said again and again is said once
 	noticeAt  time.Time
 	spoke     bool            // something of the model was printed in this turn
+	said      bool            // the last that was printed is what the model said
+	apart     bool            // what it says next stands apart from what was printed last
 	activity  string          // what goes on, in a few words; empty: nothing
 	lastEvent time.Time       // when something came last
 	typed     map[string]bool // ids of prompts that were printed when they were typed
@@ -72,7 +74,7 @@ func (p *Printer) Event(e proto.Event) []string {
 		return p.message(e, b.Message)
 	case proto.RequestStarted:
 		p.activity = "waiting for the model"
-		return p.flush()
+		return p.act(p.flush())
 	case proto.AnswerStarted:
 		p.response = b.Response
 	case proto.BlockStarted:
@@ -88,7 +90,7 @@ func (p *Printer) Event(e proto.Event) []string {
 	case proto.CallProgress:
 		p.callProgress(b)
 	case proto.CallEnded:
-		return p.callEnded(b)
+		return p.act(p.callEnded(b))
 	case proto.LocalOutput:
 		return p.localOutput(b)
 	case proto.Result:
@@ -135,7 +137,7 @@ func (p *Printer) blockStarted(e proto.Event, b proto.BlockStarted) []string {
 	p.block, p.blockAt = b.Kind, e.Time
 	switch b.Kind {
 	case "text":
-		p.activity = "answering"
+		p.activity, p.apart = "answering", true
 	case "thinking", "redacted_thinking":
 		p.activity = "thinking"
 	case "tool_use":
@@ -152,16 +154,35 @@ func (p *Printer) delta(b proto.Delta) []string {
 	return p.speak(p.answer.Add(b.Text, p.cells()))
 }
 
-// speak marks where the model begins to speak, where signs do not.
+// speak sets what the model says apart from what stands before, and marks where it begins to
+// speak where signs do not.
 func (p *Printer) speak(lines []string) []string {
-	if len(lines) == 0 || p.spoke {
+	if len(lines) == 0 {
+		return nil
+	}
+	first := !p.spoke
+	p.spoke = true
+	if p.apart = p.apart || first; !p.apart {
 		return lines
 	}
-	p.spoke = true
-	if p.style.words() {
+	p.apart, p.said = false, true
+	if first && p.style.words() {
 		return append([]string{"", "myelin:"}, lines...)
 	}
 	return append([]string{""}, lines...)
+}
+
+// act sets what is done apart from what was said.
+func (p *Printer) act(lines []string) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	said := p.said
+	p.said, p.apart = false, true
+	if said {
+		return append([]string{""}, lines...)
+	}
+	return lines
 }
 
 func (p *Printer) blockEnded(e proto.Event) []string {
@@ -193,7 +214,7 @@ func (p *Printer) message(e proto.Event, m msg.Message) []string {
 	}
 	switch m.Origin {
 	case msg.FromTool:
-		return p.toolResult(m)
+		return p.act(p.toolResult(m))
 	case msg.FromInterrupt:
 		return []string{p.style.yellow(oneLine(msg.TextOf(m.Content)))}
 	case msg.FromSummary, msg.FromHarness, msg.FromTask:
@@ -212,6 +233,7 @@ func (p *Printer) assistant(m msg.Message) []string {
 		return nil
 	}
 	s := mdStream{style: p.style}
+	p.apart = true
 	return p.speak(append(s.Add(text, p.cells()), s.End(p.cells())...))
 }
 

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -40,11 +39,7 @@ func TestMain(m *testing.M) {
 
 // echoing is a session that answers "lines N" with numbered lines, "work" with a turn that ends
 // only when it is interrupted, "panic" with a fault, and anything else with the text itself.
-type echoing struct {
-	queue  chan proto.Event
-	mu     sync.Mutex // guards closed
-	closed bool
-}
+type echoing struct{ queue chan proto.Event }
 
 func (s *echoing) Do(op proto.Op) error {
 	switch b := op.Body.(type) {
