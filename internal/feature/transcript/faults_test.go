@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -25,6 +26,9 @@ import (
 func TestMain(m *testing.M) {
 	if path := os.Getenv("TRANSCRIPT_CHILD"); path != "" {
 		writeForEver(path)
+	}
+	if path := os.Getenv("TRANSCRIPT_FULL"); path != "" {
+		os.Exit(writeOnFullDisk(path))
 	}
 	os.Exit(m.Run())
 }
@@ -604,6 +608,138 @@ func killWriter(t *testing.T, path string) (last string) {
 		}
 	}
 	return last
+}
+
+// writeOnFullDisk writes until nothing more can be written, and again when there is room.
+func writeOnFullDisk(path string) int {
+	fail := func(err error) int { fmt.Println(err); return 1 }
+	signal.Ignore(syscall.SIGXFSZ)
+	tr, err := transcript.Create(path, transcript.Options{Session: "s"})
+	if err != nil {
+		return fail(err)
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return fail(err)
+	}
+	all := limit.Cur
+	limit.Cur = 3_000
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return fail(err)
+	}
+	k, failed := &talk{}, 0
+	for i := range 20 {
+		if err := tr.Append(k.user(fmt.Sprint("m", i, " ", strings.Repeat("x", 100)))); err != nil {
+			failed++
+		}
+	}
+	if failed < 10 {
+		return fail(fmt.Errorf("only %d writes failed", failed))
+	}
+	limit.Cur = all
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return fail(err)
+	}
+	if err := errors.Join(tr.Append(k.user("room again")), tr.Close()); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// TestFullDisk: a record that was written in part is an error at once, and the next one that can be
+// written does not stick to it.
+func TestFullDisk(t *testing.T) {
+	path := file(t)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), "TRANSCRIPT_FULL="+path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	got := load(t, path, transcript.LoadOptions{})
+	said := texts(got.Messages)
+	if !strings.HasPrefix(said, "m0 ") || !strings.HasSuffix(said, " | room again") || len(got.Messages) < 5 || len(got.Notices) != 1 {
+		t.Errorf("%d messages, %v: %s", len(got.Messages), got.Notices, said)
+	}
+}
+
+// TestRecordsThatSayNothing: a record that is whole but cannot be understood is told of and left
+// out; its children stay.
+func TestRecordsThatSayNothing(t *testing.T) {
+	path := file(t)
+	put(t, path, strings.Join([]string{
+		`{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"one"}}`,
+		`{"type":"assistant","uuid":"b","parentUuid":"a","message":{"role":"assistant","content":[{"type":"text","text":5}]}}`,
+		`{"type":"assistant","uuid":"c","parentUuid":"b","message":"no object"}`,
+		`{"type":"assistant","uuid":"d","parentUuid":"c","message":{"role":"assistant","content":[{"type":"text","text":"two"}],"usage":{"input_tokens":"many"}}}`,
+		`{"type":"user","uuid":"e","parentUuid":"d","myelin":7,"message":{"role":"user","content":"three"}}`,
+		`{"type":"user","uuid":"f","parentUuid":"e","timestamp":"yesterday","message":{"role":"user","content":"four"}}`,
+	}, "\n"))
+	got := load(t, path, transcript.LoadOptions{})
+	if texts(got.Messages) != "one | four" || len(got.Notices) != 4 || got.Notices[0].Line != 2 || got.Notices[3].Line != 5 {
+		t.Errorf("%s\n%s", texts(got.Messages), noticeTexts(got))
+	}
+	var all []string
+	for m, err := range transcript.Newest(path) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m.ID)
+	}
+	if strings.Join(all, "") != "fa" {
+		t.Errorf("%v", all)
+	}
+	for _, err := range transcript.Newest(path + "x") {
+		if !errors.Is(err, os.ErrNotExist) {
+			t.Error(err)
+		}
+	}
+	if _, err := transcript.Load(t.TempDir(), transcript.LoadOptions{}); err == nil {
+		t.Error("a folder was loaded")
+	}
+}
+
+// TestBoundariesOfOthers: whatever a boundary says it kept, as much as can be found is shown.
+func TestBoundariesOfOthers(t *testing.T) {
+	before := `{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"one"}}
+{"type":"assistant","uuid":"b","parentUuid":"a","message":{"role":"assistant","content":"two"}}
+`
+	after := `{"type":"user","uuid":"s","parentUuid":"x","isCompactSummary":true,"message":{"role":"user","content":"sum"}}
+{"type":"user","uuid":"c","parentUuid":"s","message":{"role":"user","content":"three"}}
+`
+	boundary := func(more string) string {
+		return `{"type":"system","subtype":"compact_boundary","uuid":"x","parentUuid":null` + more + "}\n"
+	}
+	for name, tc := range map[string]struct {
+		file, want string
+		notices    int
+	}{
+		"nothing kept":         {before + boundary("") + after, "sum | three", 0},
+		"kept":                 {before + boundary(`,"head":"b","anchor":"s","tail":"b"`) + after, "sum | two | three", 0},
+		"no tail, but a place": {before + boundary(`,"logicalParentUuid":"b","head":"b"`) + after, "sum | two | three", 0},
+		"tail is nowhere":      {before + boundary(`,"head":"a","tail":"q"`) + after, "sum | one | two | three", 0},
+		"head is nowhere":      {before + boundary(`,"head":"q","tail":"b"`) + after, "sum | one | two | three", 1},
+		"anchor is nowhere":    {before + boundary(`,"head":"b","anchor":"q","tail":"b"`) + after, "sum | two | three", 0},
+		"keeps itself":         {before + boundary(`,"head":"q","tail":"c"`) + after, "", -1},
+		"no summary":           {before + boundary(`,"head":"b","tail":"b"`), "one | two", 0},
+		"only a boundary":      {boundary(""), "", 0},
+	} {
+		path := file(t)
+		put(t, path, tc.file)
+		got := load(t, path, transcript.LoadOptions{})
+		if tc.notices < 0 { // it must end, and lose nothing that came after
+			if !strings.Contains(texts(got.Messages), "three") {
+				t.Errorf("%s: %s", name, texts(got.Messages))
+			}
+			continue
+		}
+		if texts(got.Messages) != tc.want || len(got.Notices) != tc.notices {
+			t.Errorf("%s: %s %v, want %s", name, texts(got.Messages), got.Notices, tc.want)
+		}
+	}
 }
 
 // FuzzLoad: no file makes the reader fail other than by an error, and reading changes nothing.

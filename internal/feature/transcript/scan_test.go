@@ -130,3 +130,23 @@ func TestQuote(t *testing.T) {
 		}
 	})
 }
+
+// TestText: escapes mean what they mean to encoding/json, also the broken ones.
+func TestText(t *testing.T) {
+	for _, in := range []string{
+		`"\n\t\r\b\f\"\\\/"`, `"\u00e9\u00E9\ud834\udd1e"`, `"\ud834"`, `"\ud834\u0041"`, `"\udd1e\ud834"`, `"a\u2028b"`, `""`, `"plain"`,
+	} {
+		var want string
+		if err := json.Unmarshal([]byte(in), &want); err != nil {
+			t.Fatal(err)
+		}
+		if got := text([]byte(in)); got != want {
+			t.Errorf("%s is %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{`"\q"`: "\uFFFD", `"\u12"`: "\uFFFD12", `"\uzzzz"`: "\uFFFDzzzz", `7`: "", ``: "", "\"a\xffb\"": "a\uFFFDb"} {
+		if got := text([]byte(in)); got != want {
+			t.Errorf("%s is %q, want %q", in, got, want)
+		}
+	}
+}
