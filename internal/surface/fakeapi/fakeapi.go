@@ -92,13 +92,13 @@ func New(cfg Config) (*Server, error) {
 	}
 	switch cfg.API {
 	case Anthropic:
-		s.dialect = anthropicAPI{}
+		s.dialect = dialectOf(anthropicAPI{})
 	case OpenAIResponses:
-		s.dialect = responsesAPI{}
+		s.dialect = dialectOf(responsesAPI{})
 	case OpenAIChat:
-		s.dialect = chatAPI{}
+		s.dialect = dialectOf(chatAPI{})
 	case Gemini:
-		s.dialect = geminiAPI{noCallIDs: cfg.NoCallIDs}
+		s.dialect = dialectOf(geminiAPI{noCallIDs: cfg.NoCallIDs})
 	default:
 		return nil, fmt.Errorf("fake API: expected one of %v, got %q", APIs(), cfg.API)
 	}
@@ -159,20 +159,41 @@ type frame struct {
 	delta bool // it brings new text: delays stand before it, and a cut comes after the last of them
 }
 
-// dialect is one interface's way to read requests and to write answers.
-type dialect interface {
+// A dialect is one interface's way to read requests and to write answers.
+type dialect struct {
+	asker
+	speaker
+	lister
+}
+
+type asker interface {
 	// read checks a request. The first thing the service would refuse is returned.
 	read(in incoming) (asked, *refusal)
 	// refuse writes an error's body.
 	refuse(r refusal) []byte
-	// stream renders an answer piece by piece, whole at once, count a number of tokens, models the
-	// list of models.
+}
+
+type speaker interface {
+	// stream renders an answer piece by piece, whole at once.
 	stream(t script.Turn, a asked, id string) []frame
 	whole(t script.Turn, a asked, id string) []byte
-	count(tokens int) []byte
-	models(ids []string) []byte
 	// told is the usage a client knows of an answer that breaks off.
 	told(u msg.Usage) msg.Usage
+}
+
+type lister interface {
+	// count writes a number of tokens, models the list of models.
+	count(tokens int) []byte
+	models(ids []string) []byte
+}
+
+func dialectOf(d interface {
+	asker
+	speaker
+	lister
+},
+) dialect {
+	return dialect{d, d, d}
 }
 
 // maxBody is the services' limit of a request, 32 MB.
