@@ -2,8 +2,10 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -14,6 +16,7 @@ const noteKind = "myelin"
 // no part of the chain.
 type Note struct {
 	Kind string
+	Key  string // of a kept one (see [Transcript.Keep]); empty otherwise
 	Data json.RawMessage
 	Time time.Time
 }
@@ -26,6 +29,8 @@ func (x *index) addNote(h *head) {
 		switch key {
 		case "kind":
 			n.Kind = h.doc.text(v)
+		case "key":
+			n.Key = h.doc.text(v)
 		case "data":
 			n.Data = bytes.Clone(h.doc.at(v))
 		}
@@ -40,17 +45,69 @@ func (x *index) addNote(h *head) {
 	}
 }
 
-func encodeNote(out []byte, e envelope, kind string, data any, at time.Time) ([]byte, error) {
+// Keep keeps the newest value under a kind and key in sight: unlike that of a [Transcript.Note] it is
+// written again behind every compaction, since a reader goes no further back than that. The value
+// null drops the key; an empty key stands for the kind. It comes back in [Loaded.Notes], where of several with one key the last counts.
+func (t *Transcript) Keep(kind, key string, data any) error {
+	if t == nil {
+		return nil
+	}
 	raw, err := json.Marshal(data)
 	if err != nil {
-		return nil, fmt.Errorf("write note %s: %w", kind, err)
+		return fmt.Errorf("write note %s: %w", kind, err)
 	}
+	n := Note{Kind: kind, Key: cmp.Or(key, kind), Data: raw, Time: t.opts.Now()}
+	err = t.line(func(out []byte) ([]byte, error) { return encodeNote(out, t.envelope(), n), nil })
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept.put(n)
+	return nil
+}
+
+// Note keeps something that is no message: data, encoded as JSON, comes back in [Loaded.Notes] as
+// long as the conversation in sight reaches back to it.
+func (t *Transcript) Note(kind string, data any) error {
+	if t == nil {
+		return nil
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("write note %s: %w", kind, err)
+	}
+	n := Note{Kind: kind, Data: raw, Time: t.opts.Now()}
+	return t.line(func(out []byte) ([]byte, error) { return encodeNote(out, t.envelope(), n), nil })
+}
+
+// keptNotes are the newest values under their keys, in order of their first appearance.
+type keptNotes []Note
+
+func (k *keptNotes) put(n Note) {
+	at := slices.IndexFunc(*k, func(o Note) bool { return o.Kind == n.Kind && o.Key == n.Key })
+	gone := string(n.Data) == "null"
+	switch {
+	case at < 0 && !gone:
+		*k = append(*k, n)
+	case at >= 0 && gone:
+		*k = slices.Delete(*k, at, at+1)
+	case at >= 0:
+		(*k)[at] = n
+	}
+}
+
+func encodeNote(out []byte, e envelope, n Note) []byte {
 	out = append(out, `{"type":"`+noteKind+`","kind":`...)
-	out = quote(out, kind)
+	out = quote(out, n.Kind)
+	if n.Key != "" {
+		out = append(out, `,"key":`...)
+		out = quote(out, n.Key)
+	}
 	out = append(out, `,"sessionId":`...)
 	out = quote(out, e.session)
 	out = append(out, `,"timestamp":`...)
-	out = quote(out, stamp(at))
+	out = quote(out, stamp(n.Time))
 	out = fmt.Appendf(out, `,"v":%d,"data":`, Version)
-	return append(oneLine(out, raw), '}'), nil
+	return append(oneLine(out, n.Data), '}')
 }

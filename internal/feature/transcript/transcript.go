@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,6 +87,7 @@ type Transcript struct {
 	glue    bool      // the file may end in the middle of a line
 	state   State
 	meta    metadata
+	kept    keptNotes
 	closed  bool
 }
 
@@ -131,6 +133,11 @@ func (t *Transcript) resume(load LoadOptions) (*Loaded, error) {
 		return nil, err
 	}
 	t.meta = metadata{custom: info.CustomTitle, ai: info.AITitle, tag: info.Tag, prompt: info.LastPrompt, seen: info.Size}
+	for _, n := range loaded.Notes {
+		if n.Key != "" {
+			t.kept.put(n)
+		}
+	}
 	t.glue = !loaded.cleanEnd
 	t.last = loaded.LastID
 	t.state.LastID, t.state.Records, t.state.Bytes = loaded.LastID, loaded.Records, loaded.Bytes
@@ -200,7 +207,8 @@ func withoutEmpty(content []msg.Block) []msg.Block {
 	return content
 }
 
-// write appends the record of a message, and a boundary before a summary, as one write.
+// write appends the record of a message; before a summary a boundary and behind it the kept notes.
+// All of it is one write.
 func (t *Transcript) write(m msg.Message, filled bool) error {
 	now := t.opts.Now()
 	if m.Time.IsZero() {
@@ -209,32 +217,42 @@ func (t *Transcript) write(m msg.Message, filled bool) error {
 	e, parent := t.envelope(), t.last
 	t.begin()
 	from := len(t.buf)
-	if m.Origin == msg.FromSummary {
+	summary := m.Origin == msg.FromSummary
+	if summary {
 		b, id := t.boundary(m.ID), t.opts.NewID()
 		t.buf = append(encodeBoundary(t.buf, e, b, id, t.last, now), '\n')
 		parent = id
 	}
-	split := len(t.buf)
 	var err error
 	if t.buf, err = encodeMessage(t.buf, e, m, parent, filled); err != nil {
 		return err
 	}
 	t.buf = append(t.buf, '\n')
+	if summary {
+		for _, n := range t.kept {
+			t.buf = append(encodeNote(t.buf, e, n), '\n')
+		}
+	}
 	if err := t.flush(); err != nil {
 		return err
 	}
-	if split > from {
-		t.mirror(t.buf[from : split-1])
-		t.state.Records++
-	}
-	t.mirror(t.buf[split : len(t.buf)-1])
+	t.written(from)
 	t.last, t.pending = m.ID, nil
 	t.state.LastID = m.ID
-	t.state.Records++
 	if m.Role == msg.User && m.Origin == msg.FromHuman {
 		t.meta.setPrompt(msg.TextOf(m.Content))
 	}
 	return nil
+}
+
+// written counts the records in the buffer from a place on, and tells the mirror of them.
+func (t *Transcript) written(from int) {
+	for line := range bytes.Lines(t.buf[from:]) {
+		t.state.Records++
+		if t.opts.Mirror != nil {
+			t.opts.Mirror(t.path, json.RawMessage(bytes.Clone(line[:len(line)-1])))
+		}
+	}
 }
 
 // boundary completes what the caller of Boundary said.
@@ -278,16 +296,6 @@ func (t *Transcript) Rewind(to string) error {
 	return nil
 }
 
-// Note keeps something that is no message: data, encoded as JSON, comes back in [Loaded.Notes].
-func (t *Transcript) Note(kind string, data any) error {
-	if t == nil {
-		return nil
-	}
-	return t.line(func(out []byte) ([]byte, error) {
-		return encodeNote(out, t.envelope(), kind, data, t.opts.Now())
-	})
-}
-
 // line appends a record that is no message.
 func (t *Transcript) line(encode func(out []byte) ([]byte, error)) error {
 	t.mu.Lock()
@@ -309,8 +317,7 @@ func (t *Transcript) writeLine(encode func(out []byte) ([]byte, error)) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	t.mirror(t.buf[from : len(t.buf)-1])
-	t.state.Records++
+	t.written(from)
 	return nil
 }
 
@@ -373,12 +380,6 @@ func (t *Transcript) openFile() error {
 	}
 	t.file, t.lock = file, lock
 	return nil
-}
-
-func (t *Transcript) mirror(entry []byte) {
-	if t.opts.Mirror != nil {
-		t.opts.Mirror(t.path, json.RawMessage(append([]byte(nil), entry...)))
-	}
 }
 
 // publish writes the state into its slice. Of two at once the one with more records stays.

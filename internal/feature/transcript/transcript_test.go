@@ -407,13 +407,42 @@ func TestMirror(t *testing.T) {
 	}
 }
 
+// TestKeptNotes: a kept note is in sight however many compactions follow, in the same process or
+// another; a plain one is until the first.
+func TestKeptNotes(t *testing.T) {
+	path := file(t)
+	k := &talk{}
+	tr := create(t, path, transcript.Options{})
+	write(t, tr, k.user("one"))
+	for _, err := range []error{tr.Keep("task", "1", "running"), tr.Keep("task", "2", "running"), tr.Keep("mode", "", nil), tr.Note("once", 1), tr.Keep("task", "1", "done"), tr.Keep("task", "2", nil)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		write(t, tr, k.summary("sum"))
+		write(t, tr, k.user("more"))
+		shut(t, tr)
+		var got *transcript.Loaded
+		tr, got = open(t, path)
+		var notes []string
+		for _, n := range got.Notes {
+			notes = append(notes, n.Kind+n.Key+string(n.Data))
+		}
+		if texts(got.Messages) != "sum | more" || strings.Join(notes, " ") != `task1"done"` {
+			t.Errorf("%s, notes %v", texts(got.Messages), notes)
+		}
+	}
+	shut(t, tr)
+}
+
 // TestNothingKept: a nil transcript takes everything and writes nothing.
 func TestNothingKept(t *testing.T) {
 	var tr *transcript.Transcript
 	k := &talk{}
 	write(t, tr, k.user("one"))
 	tr.Boundary(transcript.Boundary{})
-	for _, err := range []error{tr.Note("x", 1), tr.Rewind(""), tr.SetTitle("x"), tr.SetAITitle("x"), tr.SetTag("x"), tr.Sync(), tr.Close()} {
+	for _, err := range []error{tr.Note("x", 1), tr.Keep("x", "y", 1), tr.Rewind(""), tr.SetTitle("x"), tr.SetAITitle("x"), tr.SetTag("x"), tr.Sync(), tr.Close()} {
 		if err != nil {
 			t.Error(err)
 		}
