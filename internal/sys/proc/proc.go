@@ -33,6 +33,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,6 +64,7 @@ type Host struct {
 
 	starter *starter
 	record  *record
+	started atomic.Bool // a program was started
 
 	mu     sync.Mutex // guards all below
 	owners map[*Owner]bool
@@ -106,7 +108,11 @@ func (h *Host) Close() []Info {
 	for o := range h.owners {
 		owners = append(owners, o)
 	}
+	idle := !h.started.Load()
 	h.mu.Unlock()
+	if idle { // nothing of ours can live: the process table need not be read
+		return nil
+	}
 
 	var all []Info
 	var mu sync.Mutex // guards all

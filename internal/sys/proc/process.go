@@ -72,6 +72,7 @@ func (o *Owner) Start(spec Spec) (*Process, error) {
 		return nil, err
 	}
 	defer files.closeTheirs()
+	o.host.started.Store(true)
 	attr := &os.ProcAttr{Dir: spec.Dir, Env: withMark(env, mark), Files: files.all, Sys: sysAttr(spec.Keep)}
 	p.os, err = o.host.starter.start(path, append([]string{spec.Path}, spec.Args...), attr)
 	if err != nil {
