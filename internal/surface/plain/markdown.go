@@ -21,10 +21,28 @@ var parser = sync.OnceValue(func() goldmark.Markdown {
 // markdown renders one or more whole blocks of Markdown as lines. Prose is wrapped at the width;
 // code and tables are not, so that they can be copied as they are.
 func markdown(source string, cells int, style Style) []string {
+	if costly(source) {
+		return asSource(source, cells)
+	}
 	src := []byte(source)
 	doc := parser().Parser().Parse(text.NewReader(src))
 	m := &mdRenderer{src: src, style: style}
 	return m.blocks(doc, cells, false)
+}
+
+// costly reports whether a block would hold up the keyboard: the parser takes time that grows with
+// the square of begun links (20,000 of them: 16 s).
+func costly(source string) bool {
+	return len(source) > 256<<10 || strings.Count(source, "](") > 1000
+}
+
+// asSource shows a block as it was written.
+func asSource(source string, cells int) []string {
+	var out []string
+	for l := range strings.SplitSeq(strings.TrimRight(source, "\n"), "\n") {
+		out = append(out, wrap(visible(l), cells)...)
+	}
+	return out
 }
 
 type mdRenderer struct {

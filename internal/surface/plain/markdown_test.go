@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -65,6 +66,18 @@ func TestStylesOpenAtABreakAreClosedAndOpenedAnew(t *testing.T) {
 		if ansi.StringWidth(l) > 12 {
 			t.Errorf("%q is too wide", l)
 		}
+	}
+}
+
+func TestABlockThatWouldHoldUpTheKeyboardIsShownAsWritten(t *testing.T) {
+	in := strings.Repeat("![a](", 20000)
+	began := time.Now()
+	got := markdown(in, 100, Style{})
+	if strings.Join(got, "") != in {
+		t.Errorf("got %d lines, first %q", len(got), got[0])
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("took %v", took)
 	}
 }
 
