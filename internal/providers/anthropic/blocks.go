@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -30,7 +31,7 @@ func (m *Model) turns(messages []msg.Message) []wire.Turn {
 				return nil
 			}
 		case msg.Unknown:
-			if b.Provider != Name && (b.Provider != "" || wire.Foreign(b.Kind)) || !json.Valid(b.Raw) {
+			if !ownBlock(b) {
 				return nil
 			}
 		case msg.Image, msg.Document:
@@ -41,6 +42,21 @@ func (m *Model) turns(messages []msg.Message) []wire.Turn {
 		}
 		return s.Block
 	})
+}
+
+// ownBlock reports whether an unknown block is this service's. One read back from a transcript does
+// not say whose it is: then its kind tells, and of search results that only this service seals
+// what it found.
+func ownBlock(b msg.Unknown) bool {
+	switch {
+	case !json.Valid(b.Raw):
+		return false
+	case b.Provider != "":
+		return b.Provider == Name
+	case b.Kind == wire.SearchResultKind:
+		return bytes.Contains(b.Raw, []byte(`"encrypted_content"`)) || bytes.Contains(b.Raw, []byte(`"error_code"`))
+	}
+	return !wire.Foreign(b.Kind)
 }
 
 func (m *Model) messages(turns []wire.Turn, names *wire.Names) ([]message, error) {

@@ -98,6 +98,23 @@ func TestWhichModelIsUsed(t *testing.T) {
 	}
 }
 
+func TestFast(t *testing.T) {
+	for _, tt := range []struct{ service, env, want string }{
+		{"anthropic", "ANTHROPIC_API_KEY=a", "anthropic/claude-haiku-5-5"},
+		{"anthropic", "", ""},
+		{"anthropic", "ANTHROPIC_API_KEY=a,ANTHROPIC_SMALL_FAST_MODEL=mine", "anthropic/mine"},
+		{"anthropic", "ANTHROPIC_API_KEY=a,ANTHROPIC_SMALL_FAST_MODEL=openai/gpt-5-nano", "openai/gpt-5-nano"},
+		{"openai", "OPENAI_API_KEY=o", "openai/gpt-5.6-luna"},
+		{"openai", "OPENAI_API_KEY=o,OPENAI_BASE_URL=http://127.0.0.1:9/v1", ""},
+		{"ollama", "", ""},
+	} {
+		got, ok := open(t, discover.Config{Env: env(strings.Split(tt.env, ",")...)}).Fast(tt.service)
+		if got != tt.want || ok != (tt.want != "") {
+			t.Errorf("%s with %q: %q, %t", tt.service, tt.env, got, ok)
+		}
+	}
+}
+
 func TestErrorsSayWhatToDo(t *testing.T) {
 	tests := []struct {
 		name, env string

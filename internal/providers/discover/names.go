@@ -129,6 +129,23 @@ func (d *Discovery) ready() []service {
 	return out
 }
 
+// Fast names a quick, cheap model of a service for requests beside the conversation. A server of
+// one's own has none: what the catalog knows is not there.
+func (d *Discovery) Fast(service string) (ref string, ok bool) {
+	s := d.service(service)
+	if s.missing != "" || s.local || s.custom && s.api == OpenAIChat {
+		return "", false
+	}
+	id, ok := d.aliasOf(service, "fast")
+	if !ok {
+		return "", false
+	}
+	if other, _, slash := strings.Cut(id, "/"); slash && d.isService(other) {
+		return id, true // a variable names a model of another service
+	}
+	return service + "/" + id, true
+}
+
 func (d *Discovery) alias(ctx context.Context, alias, suffix string) (Choice, error) {
 	for _, s := range d.ready() {
 		id, ok := d.aliasOf(s.id, alias)

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -21,13 +20,7 @@ type reader struct {
 	usage   msg.Usage
 	finish  string
 	why     string // what the service says beside the finish reason
-	sources []source
-}
-
-type source struct {
-	Type  string `json:"type"`
-	URL   string `json:"url"`
-	Title string `json:"title,omitempty"`
+	sources []wire.Source
 }
 
 type piece struct {
@@ -110,7 +103,7 @@ func (r *reader) event(data []byte) error {
 		if n := len(c.Grounding.Chunks); n > 0 {
 			r.sources = nil
 			for _, chunk := range c.Grounding.Chunks {
-				r.sources = append(r.sources, source{"web_search_result", chunk.Web.URI, chunk.Web.Title})
+				r.sources = append(r.sources, wire.NewSource(chunk.Web.URI, chunk.Web.Title))
 			}
 		}
 		if c.Finish != "" && c.Finish != "FINISH_REASON_UNSPECIFIED" {
@@ -219,6 +212,6 @@ func (r *reader) tellSources() error {
 	if err != nil {
 		return err
 	}
-	r.answer.Open(msg.Unknown{Kind: wire.SearchResultKind, Raw: bytes.Clone(raw), Provider: Name}).Close()
+	r.answer.Open(msg.Unknown{Kind: wire.SearchResultKind, Raw: raw, Provider: Name}).Close()
 	return nil
 }

@@ -152,7 +152,7 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 		a := wire.NewAnswer(yield)
 		var r reader = &chatReader{answer: a, names: names, service: m.cfg.Info.Provider}
 		if m.cfg.API == Responses {
-			r = &responsesReader{answer: a, names: names, service: m.cfg.Info.Provider}
+			r = &responsesReader{answer: a, names: names, service: m.cfg.Info.Provider, search: req.Options.WebSearch != nil}
 		}
 		if err := read(resp, a, r); err != nil {
 			a.Fail(call.Broken(ctx, err))

@@ -19,7 +19,9 @@ type responsesReader struct {
 	names   *wire.Names
 	service string
 
+	search  bool          // the service searches: what it found is told
 	items   map[int]*told // by output index
+	sources []wire.Source
 	refused bool
 	ended   bool
 }
@@ -85,9 +87,14 @@ type itemJSON struct {
 	Name      string    `json:"name"`
 	Arguments wire.Text `json:"arguments"`
 	Content   []struct {
-		Type    string    `json:"type"`
-		Text    wire.Text `json:"text"`
-		Refusal wire.Text `json:"refusal"`
+		Type        string    `json:"type"`
+		Text        wire.Text `json:"text"`
+		Refusal     wire.Text `json:"refusal"`
+		Annotations []struct {
+			Type  string `json:"type"`
+			URL   string `json:"url"`
+			Title string `json:"title"`
+		} `json:"annotations"`
 	} `json:"content"`
 	Summary []struct {
 		Text wire.Text `json:"text"`
@@ -247,6 +254,11 @@ func (r *responsesReader) finishItem(index int, raw json.RawMessage) error {
 	switch t.kind {
 	case "message":
 		for i, c := range item.Content {
+			for _, a := range c.Annotations {
+				if a.Type == "url_citation" {
+					r.sources = append(r.sources, wire.NewSource(a.URL, a.Title))
+				}
+			}
 			if t.block != nil && t.part >= i {
 				continue // was told by deltas
 			}
@@ -288,6 +300,13 @@ func (r *responsesReader) final(raw json.RawMessage) error {
 	}
 	r.ended = true
 	r.start(in.ID, in.Model)
+	if r.search && len(r.sources) > 0 {
+		found, err := wire.SearchResult("search-"+uuid.NewString(), r.sources)
+		if err != nil {
+			return err
+		}
+		r.answer.Open(msg.Unknown{Kind: wire.SearchResultKind, Raw: found, Provider: Name}).Close()
+	}
 	r.answer.Done(r.stop(in), in.usage())
 	return nil
 }

@@ -73,6 +73,25 @@ func TestARecordedResponse(t *testing.T) {
 	}
 }
 
+func TestWhatWasFoundIsTold(t *testing.T) {
+	client, _ := catching(`data: {"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"type":"output_text","text":"Go.","annotations":[{"type":"url_citation","url":"https://go.dev/","title":"Go"},{"type":"file_citation"}]}]}}` + "\n\n" +
+		`data: {"type":"response.completed","response":{"id":"r","status":"completed"}}` + "\n\n")
+	req := contract.Request()
+	for _, search := range []*provider.WebSearch{nil, {}} {
+		req.Options.WebSearch = search
+		a := hear(t, openai.New(openai.Config{Info: info(), API: openai.Responses, BaseURL: "http://x", HTTP: client}), req)
+		found := ""
+		for _, b := range a.Blocks {
+			if u, ok := b.(msg.Unknown); ok && u.Kind == "web_search_tool_result" {
+				found = string(u.Raw)
+			}
+		}
+		if want := `"content":[{"type":"web_search_result","url":"https://go.dev/","title":"Go"}]`; (search != nil) != strings.Contains(found, want) {
+			t.Errorf("search %v: found %s", search, found)
+		}
+	}
+}
+
 func TestResponsesThatEndBadly(t *testing.T) {
 	created := "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"status\":\"in_progress\"}}\n\n"
 	text := `data: {"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"half"}` + "\n\n"

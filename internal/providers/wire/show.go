@@ -214,12 +214,21 @@ const GeminiPart = "gemini_part"
 // SearchResultKind is the kind of the block that holds what a provider's own search found.
 const SearchResultKind = "web_search_tool_result"
 
-// SearchResult is what a provider's search found in the public shape of the Messages API: content
-// is a list of objects with type "web_search_result", url and title.
-func SearchResult(id string, content any) (json.RawMessage, error) {
+// Source is one page a provider's search found.
+type Source struct {
+	Type  string `json:"type"` // always web_search_result
+	URL   string `json:"url"`
+	Title string `json:"title,omitempty"`
+}
+
+// NewSource returns a page that was found.
+func NewSource(url, title string) Source { return Source{"web_search_result", url, title} }
+
+// SearchResult is what a provider's search found in the public shape of the Messages API.
+func SearchResult(id string, found []Source) (json.RawMessage, error) {
 	return Marshal(struct {
-		Type    string `json:"type"`
-		ID      string `json:"tool_use_id"`
-		Content any    `json:"content"`
-	}{SearchResultKind, id, content})
+		Type    string   `json:"type"`
+		ID      string   `json:"tool_use_id"`
+		Content []Source `json:"content"`
+	}{SearchResultKind, id, found})
 }
