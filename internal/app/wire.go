@@ -51,6 +51,7 @@ type rooms struct {
 	owner    *proc.Owner // its commands and hooks
 	models   *models
 	first    provider.Model // the model the session began with
+	tape     tape           // of a session that is recorded
 	pages    *twotier.Cache[[]byte]
 	policy   *policy.Client // nil: no organisation serves limits
 	history  *transcript.History
@@ -122,7 +123,7 @@ func newSession(o Options) *Session {
 		scope:   tool.NewScope("", o.Cwd), rooms: &rooms{},
 	}
 	s.rooms.session = s
-	s.store = store.New(emptyState(&Process{Config: &config.State{}, Policy: &policy.State{}}), nil, func(v any) {
+	s.store = store.New(emptyState(&Process{Config: &config.State{}, Policy: &policy.State{}}), s.rooms.tape.change, func(v any) {
 		s.emit(proto.Notice{Level: "error", Text: fmt.Sprintf("A reaction failed inside: %v", v)})
 	})
 	s.part = partsOf(s.store)
@@ -259,10 +260,11 @@ func (s *Session) buildModels(ctx context.Context, given provider.Model) error {
 	}
 	r.models.given, r.models.cwd = given, s.scope.Cwd
 	if o.Record != "" {
-		if r.models.recorder, err = record.Create(o.Record, record.Options{Secrets: record.SecretsOf(o.Env), Now: time.Now, Program: "myelin " + o.Version}); err != nil {
+		if r.models.recorder, err = record.Create(o.Record, record.Options{Secrets: record.SecretsOf(varsOf(r.env())), Now: time.Now, Program: "myelin " + o.Version}); err != nil {
 			return err
 		}
 		s.effects.Now, s.effects.NewID = r.models.recorder.Now(s.effects.Now), r.models.recorder.NewID(s.effects.NewID)
+		r.tape.begin(r.models.recorder, s.State())
 	}
 	if r.first, _, err = r.models.first(ctx, o); err != nil {
 		return err

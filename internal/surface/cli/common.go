@@ -124,6 +124,10 @@ func (s *common) tellChecks(failed *int) func(Check) {
 }
 
 func printCheck(w io.Writer, k Check) {
+	if k.Status == "" { // a sum, no finding
+		fmt.Fprintln(w, k.Name)
+		return
+	}
 	line := checkSign(k.Status) + " " + k.Name
 	if k.Status != "ok" && k.Status != "info" {
 		line += " (" + k.Status + ")"

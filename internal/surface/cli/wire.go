@@ -21,6 +21,11 @@ func Wired() Deps {
 		Open:    openSession,
 		Init:    initOf,
 		FakeAPI: serveFake,
+
+		History: historyOf, Complete: completerOf, Sessions: listSessions,
+		Models: listModels, CheckModel: checkModel, Tools: listTools, Doctor: doctor,
+		State: printState, Replay: replay, HooksTest: testHooks,
+		Config: wiredConfig(), Permission: wiredPermissions(), Policy: wiredPolicy(), Tasks: wiredTasks(),
 	}
 }
 

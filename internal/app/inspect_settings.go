@@ -1,0 +1,273 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/policy"
+	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
+	"github.com/myelin-agent/myelin/internal/sys/origin"
+)
+
+// Settings are the settings of a folder as a session would read them, without a session. Close ends
+// their following of the files.
+type Settings struct{ s *settings }
+
+// OpenSettings reads the settings. Broken parts of files are problems of [Settings.Validate], no
+// errors; an error has an exit code.
+func OpenSettings(ctx context.Context, o Options) (*Settings, error) {
+	if o.Cwd == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, fmt.Errorf("find the working directory: %w", err)
+		}
+		o.Cwd = dir
+	}
+	o.IgnoreBadRules, o.Warn = true, nil
+	s, _, err := openSettings(ctx, o, config.LiveOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &Settings{s}, nil
+}
+
+// Close ends the following of the files.
+func (x *Settings) Close() { x.s.live.Close() }
+
+// Value is the value of a setting and where it stands.
+type Value struct {
+	Key    string
+	Value  json.RawMessage
+	Scope  string // default: nobody set it
+	Place  string // file and line
+	Winner bool
+	Note   string
+}
+
+// Get is the value in force. A key that is not known is an error with the nearest name.
+func (x *Settings) Get(key string) (Value, error) {
+	e := config.Explain(x.s.live.State(), key, sections()...)
+	if err := unknownKey(e); err != nil {
+		return Value{}, err
+	}
+	return winner(e), nil
+}
+
+func unknownKey(e config.Explanation) error {
+	switch {
+	case e.Known:
+		return nil
+	case e.Nearest != "":
+		return usage("unknown key %q (did you mean %s?)", e.Key, e.Nearest)
+	}
+	return usage("unknown key %q", e.Key)
+}
+
+func winner(e config.Explanation) Value {
+	v := Value{Key: e.Key, Value: e.Value, Scope: string(e.At.Scope), Place: e.At.Place(), Winner: true}
+	if v.Value == nil {
+		v.Value = json.RawMessage("null")
+	}
+	return v
+}
+
+// Explain lists every place that sets a key, the value in force first; of arrays and objects also
+// each part with its place. What has no effect says why.
+func (x *Settings) Explain(key string) ([]Value, error) {
+	e := config.Explain(x.s.live.State(), key, sections()...)
+	if err := unknownKey(e); err != nil {
+		return nil, err
+	}
+	first := winner(e)
+	first.Note = e.Meaning
+	out := []Value{first}
+	for _, p := range e.Parts {
+		name := key
+		if p.Key != "" {
+			name += "." + p.Key
+		}
+		out = append(out, Value{Key: name, Value: p.Value, Scope: string(p.At.Scope), Place: p.At.Place(), Winner: true})
+		out = append(out, over(name, p.Over)...)
+	}
+	out = append(out, over(key, e.Over)...)
+	for _, i := range e.Ignored {
+		out = append(out, Value{Key: i.Key, Value: json.RawMessage("null"), Scope: string(i.At.Scope), Place: i.At.Place(), Note: "without effect: " + i.Why})
+	}
+	for _, p := range e.Problems {
+		out = append(out, Value{Key: p.Key, Value: json.RawMessage("null"), Scope: string(p.Scope), Place: p.At().Place(), Note: "not in force: " + p.Message})
+	}
+	return out, nil
+}
+
+func over(key string, lost []config.Candidate) []Value {
+	var out []Value
+	for _, c := range lost {
+		out = append(out, Value{Key: key, Value: c.Value, Scope: string(c.At.Scope), Place: c.At.Place(), Note: "overruled"})
+	}
+	return out
+}
+
+// List is every setting that some file sets; values of env are hidden.
+func (x *Settings) List() []Value {
+	var out []Value
+	for _, e := range config.List(x.s.live.State(), sections()...) {
+		out = append(out, Value{Key: e.Key, Value: e.Value, Scope: string(e.At.Scope), Place: e.At.Place(), Winner: true})
+	}
+	return out
+}
+
+// Set writes a setting to the file of a scope (user, project, local) and says what was written, and
+// what keeps it from taking effect.
+func (x *Settings) Set(ctx context.Context, scope, key string, value json.RawMessage) (string, error) {
+	w := config.Writer{Places: x.s.places, Sections: sections(), Git: gitrepo.Git{}}
+	var saved config.Saved
+	err := x.s.live.Edit(ctx, func() error {
+		var err error
+		saved, err = w.Set(ctx, origin.Scope(scope), key, value)
+		return err
+	})
+	if err != nil {
+		if errors.Is(err, config.ErrBroken) {
+			return "", &ExitError{codeSettings, err}
+		}
+		return "", usage("%w", err)
+	}
+	note := "written to " + saved.Path
+	if saved.Excluded != "" {
+		note += "; git ignores it by " + saved.Excluded
+	}
+	if o := saved.Overrides(x.s.live.State(), key).Overridden; o != nil {
+		note += "; without effect: " + o.String() + " overrules it"
+	}
+	return note, nil
+}
+
+// Problem is one thing wrong in a settings file.
+type Problem struct {
+	Place string // file, line and column
+	Level string // error, warning, notice
+	Text  string
+}
+
+// Validate tells what is wrong in the files in force, or in the named files, each checked as a
+// settings file of its own.
+func (x *Settings) Validate(ctx context.Context, cwd string, files []string) ([]Problem, error) {
+	if len(files) == 0 {
+		return problems(x.s.live.State().Errors), nil
+	}
+	var out []Problem
+	for _, file := range files {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(cwd, file)
+		}
+		if _, err := os.Stat(file); err != nil {
+			return nil, usage("%w", err)
+		}
+		read := config.Load(ctx, config.Options{Places: x.s.places, Settings: file, Sources: &[]string{}, Sections: sections()})
+		for _, p := range problems(read.State(config.TrustAll(), 1).Errors) {
+			if len(p.Place) >= len(file) && p.Place[:len(file)] == file {
+				out = append(out, p)
+			}
+		}
+		if err := read.Err(); err != nil && len(out) == 0 {
+			out = append(out, Problem{Place: file, Level: string(config.LevelError), Text: err.Error()})
+		}
+	}
+	return out, nil
+}
+
+func problems(from []config.Problem) []Problem {
+	var out []Problem
+	for _, p := range from {
+		x := Problem{Place: p.At().Place(), Level: string(p.Level), Text: p.Message}
+		if p.Lost { // a rule that forbids and is not in force is no matter of taste
+			x.Level = string(config.LevelError)
+		}
+		if p.Key != "" {
+			x.Text = p.Key + ": " + x.Text
+		}
+		if p.Expected != "" {
+			x.Text += ", expected " + p.Expected
+		}
+		if p.Nearest != "" {
+			x.Text += fmt.Sprintf(" (did you mean %s?)", p.Nearest)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// Place is one settings file that is looked for.
+type Place struct {
+	Scope, Path string
+	State       string // read, missing, unreadable
+	Writes      bool
+}
+
+// Places lists the settings files, the weakest first.
+func (x *Settings) Places() []Place {
+	bad := map[string]bool{}
+	for _, src := range x.s.live.State().Sources {
+		bad[src.Path] = src.Bad
+	}
+	var out []Place
+	for _, p := range x.s.places.List() {
+		place := Place{Scope: string(p.Scope), Path: p.Path, State: "read", Writes: p.Written}
+		switch {
+		case !p.Exists:
+			place.State = "missing"
+		case bad[p.Path]:
+			place.State = "unreadable"
+		}
+		if p.Guest {
+			place.Scope += " (guest)"
+		}
+		out = append(out, place)
+	}
+	return out
+}
+
+// SettingsSchema is the JSON schema of settings files.
+func SettingsSchema() (json.RawMessage, error) { return config.Schema(sections()...) }
+
+// ShowPolicy tells the limits of an organisation that are in force; refresh asks for them anew first.
+func (x *Settings) ShowPolicy(ctx context.Context, refresh bool) (json.RawMessage, string, error) {
+	state := x.s.live.State()
+	client, err := policy.Open(policy.Options{
+		Setting: setting(state, "policyLimits", policy.Setting{}), Dir: filepath.Join(x.s.places.Home, "cache"),
+	})
+	if err != nil {
+		return nil, "", &ExitError{codeSettings, fmt.Errorf("policyLimits: %w", err)}
+	}
+	defer client.Close()
+	if refresh {
+		if setting(state, "policyLimits", policy.Setting{}) == (policy.Setting{}) {
+			return nil, "no policy is set (settings key policyLimits)", nil
+		}
+		if err := client.Refresh(ctx); err != nil {
+			return nil, "", &ExitError{codeNetwork, err}
+		}
+	}
+	shown := client.Show()
+	raw, err := json.Marshal(struct {
+		Host      string       `json:"host,omitempty"`
+		State     policy.State `json:"state"`
+		Age       string       `json:"age,omitempty"`
+		Signature string       `json:"signature,omitempty"`
+		OnMissing string       `json:"onMissing,omitempty"`
+		Expired   bool         `json:"expired,omitempty"`
+	}{shown.Host, shown.State, ageOf(shown), shown.Signature, shown.OnMissing, shown.Expired})
+	return raw, shown.String(), err
+}
+
+func ageOf(s policy.Shown) string {
+	if s.Age == 0 {
+		return ""
+	}
+	return s.Age.Round(1e9).String()
+}

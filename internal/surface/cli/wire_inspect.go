@@ -1,0 +1,391 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/core/proto"
+)
+
+// withSettings hands the settings of a folder to f.
+func withSettings(ctx context.Context, o app.Options, f func(*app.Settings) error) error {
+	x, err := app.OpenSettings(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	return f(x)
+}
+
+func wiredConfig() ConfigDeps {
+	return ConfigDeps{
+		Get: func(ctx context.Context, o app.Options, key string) (out ConfigValue, err error) {
+			err = withSettings(ctx, o, func(x *app.Settings) error {
+				v, err := x.Get(key)
+				out = ConfigValue(v)
+				return err
+			})
+			return out, err
+		},
+		Set: func(ctx context.Context, o app.Options, scope, key string, value json.RawMessage) (note string, err error) {
+			err = withSettings(ctx, o, func(x *app.Settings) error {
+				note, err = x.Set(ctx, scope, key, value)
+				return err
+			})
+			return note, err
+		},
+		Explain: func(ctx context.Context, o app.Options, key string) (out []ConfigValue, err error) {
+			err = withSettings(ctx, o, func(x *app.Settings) error {
+				values, err := x.Explain(key)
+				out = configValues(values)
+				return err
+			})
+			return out, err
+		},
+		Validate: validateConfig,
+		List: func(ctx context.Context, o app.Options) (out []ConfigValue, err error) {
+			err = withSettings(ctx, o, func(x *app.Settings) error {
+				out = configValues(x.List())
+				return nil
+			})
+			return out, err
+		},
+		Path: func(ctx context.Context, o app.Options) (out []ConfigFile, err error) {
+			err = withSettings(ctx, o, func(x *app.Settings) error {
+				for _, p := range x.Places() {
+					out = append(out, ConfigFile(p))
+				}
+				return nil
+			})
+			return out, err
+		},
+		Schema: app.SettingsSchema,
+	}
+}
+
+func configValues(values []app.Value) []ConfigValue {
+	out := make([]ConfigValue, 0, len(values))
+	for _, v := range values {
+		out = append(out, ConfigValue(v))
+	}
+	return out
+}
+
+func validateConfig(ctx context.Context, o app.Options, files []string) (out []Problem, err error) {
+	err = withSettings(ctx, o, func(x *app.Settings) error {
+		problems, err := x.Validate(ctx, o.Cwd, files)
+		for _, p := range problems {
+			out = append(out, Problem(p))
+		}
+		return err
+	})
+	return out, err
+}
+
+func wiredPolicy() PolicyDeps {
+	return PolicyDeps{
+		Show: func(ctx context.Context, o app.Options) (raw json.RawMessage, err error) {
+			err = withSettings(ctx, o, func(x *app.Settings) error {
+				raw, _, err = x.ShowPolicy(ctx, false)
+				return err
+			})
+			return raw, err
+		},
+		Refresh: func(ctx context.Context, o app.Options) (note string, err error) {
+			err = withSettings(ctx, o, func(x *app.Settings) error {
+				_, note, err = x.ShowPolicy(ctx, true)
+				return err
+			})
+			return strings.TrimSpace(note), err
+		},
+	}
+}
+
+func wiredPermissions() PermissionDeps {
+	return PermissionDeps{
+		Why: func(ctx context.Context, o app.Options, r CallRequest) (Decision, error) {
+			d, err := app.Why(ctx, o, r.Tool, r.Input)
+			return Decision{Behavior: d.Behavior, Lines: d.Lines, Data: d.Data}, err
+		},
+		Test: testPermissions,
+		List: func(ctx context.Context, o app.Options) ([]RuleRow, error) {
+			rows, err := app.Rules(ctx, o)
+			out := make([]RuleRow, 0, len(rows))
+			for _, r := range rows {
+				out = append(out, RuleRow(r))
+			}
+			return out, err
+		},
+	}
+}
+
+// testPermissions tells each category, and the sum as the last line, without a mark.
+func testPermissions(_ context.Context, _ app.Options, file string, tell func(Check)) error {
+	report, err := app.TestVectors(file)
+	if err != nil {
+		return err
+	}
+	for _, c := range report.Categories {
+		check := Check{Name: c.Name, Status: "ok", Detail: fmt.Sprintf("%d right, %d wrong", c.Right, c.Wrong)}
+		if c.Wrong > 0 {
+			check.Status = "failed"
+		}
+		tell(check)
+		for _, line := range c.Lines {
+			tell(Check{Name: line, Status: "info"})
+		}
+	}
+	tell(Check{Name: report.Summary})
+	return nil
+}
+
+func listModels(ctx context.Context, o app.Options) ([]ModelRow, error) {
+	rows, err := app.Models(ctx, o)
+	out := make([]ModelRow, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, ModelRow{Info: r.Info, Found: r.Found, Chosen: r.Chosen, Why: r.Why})
+	}
+	return out, err
+}
+
+func checkModel(ctx context.Context, o app.Options, name string, tell func(Check)) error {
+	return app.CheckModel(ctx, o, name, func(name string, ok bool, detail string) {
+		c := Check{Name: name, Status: "ok", Detail: detail}
+		if !ok {
+			c.Status = "failed"
+		}
+		tell(c)
+	})
+}
+
+func listTools(ctx context.Context, o app.Options) ([]ToolRow, error) {
+	rows, err := app.Tools(ctx, o)
+	out := make([]ToolRow, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, ToolRow(r))
+	}
+	return out, err
+}
+
+func doctor(ctx context.Context, o app.Options, tell func(Check)) error {
+	if err := app.Doctor(ctx, o, func(c app.Check) { tell(Check(c)) }); err != nil {
+		return err
+	}
+	p := OS()
+	c := Check{Name: "terminal", Status: "ok", Detail: orNone(os.Getenv("TERM"))}
+	switch {
+	case !p.InTTY || !p.OutTTY:
+		c.Status, c.Detail = "info", "none: sessions here answer one prompt and end"
+	case c.Detail == "none" || c.Detail == "dumb":
+		c.Status, c.Fix = "warning", "set TERM; without it sessions go line by line"
+	}
+	tell(c)
+	return nil
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func testHooks(ctx context.Context, o app.Options, r HookRequest, out io.Writer) error {
+	report, err := app.TestHooks(ctx, o, r.Event, r.Match, r.Input)
+	if err != nil {
+		return err
+	}
+	if r.JSON {
+		return writeJSON(out, report)
+	}
+	for _, p := range report.Problems {
+		fmt.Fprintln(out, "problem: "+p)
+	}
+	if report.Disabled != "" {
+		fmt.Fprintln(out, "hooks are off: "+report.Disabled)
+	}
+	for _, run := range report.Runs {
+		printRun(out, run)
+	}
+	fmt.Fprintf(out, "%d of %d %s hooks ran\n", len(report.Runs), report.Configured, report.Event)
+	printOutcome(out, report)
+	return nil
+}
+
+func printRun(out io.Writer, r app.HookRun) {
+	line := fmt.Sprintf("%s (%s): %s in %d ms", r.Hook, r.Place, r.Outcome, r.MS)
+	if r.ExitCode != nil {
+		line += fmt.Sprintf(", exit code %d", *r.ExitCode)
+	}
+	fmt.Fprintln(out, line)
+	for _, part := range [][2]string{{"failure", r.Failure}, {"stdout", r.Stdout}, {"stderr", r.Stderr}} {
+		for l := range strings.Lines(part[1]) {
+			fmt.Fprintf(out, "    %s: %s\n", part[0], strings.TrimRight(l, "\n"))
+		}
+	}
+}
+
+// printOutcome tells what the hooks want together, of what they want anything.
+func printOutcome(out io.Writer, r app.HookReport) {
+	say := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(out, "%s: %s\n", name, text)
+		}
+	}
+	decision := r.Decision
+	if decision == "" {
+		decision = "none"
+	}
+	say("decision", decision)
+	say("reason", r.Reason)
+	if r.Guard {
+		say("guard", "a guarding hook failed: nothing but a person may let the call through")
+	}
+	say("blocks", r.Block)
+	say("stops", r.Stop)
+	for _, group := range []struct {
+		name  string
+		texts []string
+	}{{"context", r.Context}, {"message", r.Messages}, {"notice", r.Notices}} {
+		for _, t := range group.texts {
+			say(group.name, t)
+		}
+	}
+	say("input becomes", string(r.Input))
+}
+
+func printState(ctx context.Context, r StateRequest, out io.Writer) error {
+	if r.Names {
+		return printFields(r, out)
+	}
+	if r.Diff[0] != "" {
+		return usagef("a conversation's file keeps no revisions; --record FILE does, and myelin replay FILE --diff shows them")
+	}
+	st, err := app.Recorded(ctx, here(r.Cwd), r.Session)
+	if err != nil {
+		return err
+	}
+	raw, err := app.Snapshot(st)
+	if err != nil {
+		return err
+	}
+	return printSnapshot(raw, r.Fields, r.JSON, out)
+}
+
+// here are the options of a look at a folder.
+func here(cwd string) app.Options {
+	p := OS()
+	return app.Options{Cwd: cwd, Entrypoint: p.entrypoint(), DropIn: p.sdk(), Version: Version(), Warn: p.Err}
+}
+
+func printFields(r StateRequest, out io.Writer) error {
+	fields := app.Fields()
+	if r.JSON {
+		return writeJSON(out, fields)
+	}
+	var rows [][]string
+	for _, f := range fields {
+		if len(r.Fields) == 0 || slices.ContainsFunc(r.Fields, func(p string) bool { return f.Name == p || strings.HasPrefix(f.Name, p+".") }) {
+			rows = append(rows, []string{f.Name, f.Type, f.Lifetime, f.Writer})
+		}
+	}
+	table(out, rows)
+	return nil
+}
+
+// printSnapshot prints a state, or the parts of it that are named.
+func printSnapshot(raw json.RawMessage, parts []string, asJSON bool, out io.Writer) error {
+	if len(parts) == 0 {
+		return writeJSON(out, raw)
+	}
+	picked, err := app.Pick(raw, parts)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(out, picked)
+	}
+	for _, p := range parts {
+		fmt.Fprintf(out, "%s = %s\n", p, valueText(picked[p]))
+	}
+	return nil
+}
+
+func replay(_ context.Context, r ReplayRequest, out io.Writer) (*app.Options, error) {
+	played, err := app.OpenRecording(r.File)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Fork:
+		o, err := played.Fork(r.At)
+		if err != nil {
+			return nil, err
+		}
+		p := OS()
+		o.Entrypoint, o.Version, o.Warn = p.entrypoint(), Version(), p.Err
+		return &o, nil
+	case r.Diff[0] != "":
+		return nil, printDiff(played, r, out)
+	case r.At != "":
+		raw, err := played.At(r.At)
+		if err != nil {
+			return nil, err
+		}
+		return nil, writeJSON(out, raw)
+	}
+	if r.JSON {
+		raw, err := played.At("")
+		if err != nil {
+			return nil, err
+		}
+		return nil, writeJSON(out, raw)
+	}
+	fmt.Fprintf(out, "%s, %s, %d tool results, revisions 0 to %d\n", played.Program, strings.Join(played.Models, ", "), played.Results, played.Last())
+	if played.Torn {
+		fmt.Fprintln(out, "the recording ended badly: its last line is cut off")
+	}
+	return nil, played.WriteTimeline(out)
+}
+
+func printDiff(played *app.Played, r ReplayRequest, out io.Writer) error {
+	deltas, err := played.Diff(r.Diff[0], r.Diff[1])
+	if err != nil {
+		return err
+	}
+	if r.JSON {
+		return writeJSON(out, list(deltas))
+	}
+	for _, d := range deltas {
+		fmt.Fprintln(out, app.DeltaLine(d))
+	}
+	return nil
+}
+
+func wiredTasks() TaskDeps {
+	cwd := func() app.Options {
+		dir, err := os.Getwd()
+		if err != nil {
+			dir = "/" // a folder that was removed has no sessions
+		}
+		return here(dir)
+	}
+	return TaskDeps{
+		List: func(ctx context.Context, session string) ([]proto.Task, error) {
+			return app.RecordedTasks(ctx, cwd(), session)
+		},
+		Output: func(ctx context.Context, session, id string, follow bool, out io.Writer) error {
+			if follow {
+				return errors.New("--follow: a recorded task's output does not grow; leave the option out")
+			}
+			return app.TaskOutput(ctx, cwd(), session, id, out)
+		},
+	}
+}
