@@ -82,12 +82,15 @@ type chatFile struct {
 	Data string `json:"file_data"`
 }
 
+// maxStops is the most stop sequences the service takes.
+const maxStops = 4
+
 // maxCacheKey is the most characters a cache key may have.
 const maxCacheKey = 64
 
 func (m *Model) chatBody(req provider.Request, names *wire.Names) (chatBody, error) {
 	o, d := req.Options, m.cfg.Dialect
-	b := chatBody{Model: m.cfg.Info.ID, Stop: o.StopSequences, Stream: !o.NoStream}
+	b := chatBody{Model: m.cfg.Info.ID, Stop: o.StopSequences[:min(len(o.StopSequences), maxStops)], Stream: !o.NoStream}
 	if d.MaxTokens == "max_completion_tokens" {
 		b.MaxCompletionTokens = m.maxTokens(o)
 	} else {

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -76,7 +77,9 @@ func (c Call) Do(ctx context.Context) (*http.Response, error) {
 	if client == nil {
 		client = DefaultClient()
 	}
-	resp, err := client.Do(req)
+	careful := *client
+	careful.CheckRedirect = stayAtHost
+	resp, err := careful.Do(req)
 	if err != nil {
 		return nil, c.broken(ctx, provider.KindNetwork, err)
 	}
@@ -90,6 +93,19 @@ func (c Call) Do(ctx context.Context) (*http.Response, error) {
 	}
 	// A body that broke off still says more than nothing.
 	return nil, c.refused(resp, body)
+}
+
+// stayAtHost follows a redirect only within a host: net/http would take keys in headers it does not
+// know for secret along to any other.
+func stayAtHost(r *http.Request, via []*http.Request) error {
+	const most = 5
+	if len(via) >= most {
+		return fmt.Errorf("more than %d redirects", most)
+	}
+	if first := via[0].URL; r.URL.Host != first.Host || r.URL.Scheme != first.Scheme {
+		return fmt.Errorf("the service redirects to %s://%s, which is not followed: the key belongs to %s", r.URL.Scheme, r.URL.Host, first.Host)
+	}
+	return nil
 }
 
 func (c Call) signError(ctx context.Context, err error) error {

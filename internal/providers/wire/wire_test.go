@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -372,5 +374,39 @@ func TestReadableReplacesWhatCannotBeSeen(t *testing.T) {
 		if diff := cmp.Diff(tt.want, Readable(tt.in, tt.images, tt.documents)); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+func TestRedirectsStayAtTheirHost(t *testing.T) {
+	leaked := make(chan string, 1)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { leaked <- r.Header.Get("X-Api-Key") }))
+	defer other.Close()
+	var target string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/final" {
+			fmt.Fprint(w, r.Header.Get("X-Api-Key"))
+			return
+		}
+		http.Redirect(w, r, target, http.StatusTemporaryRedirect)
+	}))
+	defer server.Close()
+	call := Call{Provider: "x", URL: server.URL + "/a", Header: http.Header{"X-Api-Key": {"secret"}}, Body: []byte("{}")}
+	target = other.URL + "/b"
+	if _, err := call.Do(t.Context()); provider.KindOf(err) != provider.KindNetwork || !strings.Contains(err.Error(), "not followed") {
+		t.Errorf("error is %v", err)
+	}
+	select {
+	case key := <-leaked:
+		t.Errorf("another host got the key %q", key)
+	default:
+	}
+	target = server.URL + "/final"
+	resp, err := call.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "secret" {
+		t.Errorf("within the host: %q, %v", got, err)
 	}
 }
