@@ -157,7 +157,7 @@ func (m *Model) thinking(o provider.Options) *thinkingConfig {
 	}
 	t := &thinkingConfig{Include: o.Thinking >= 0}
 	if m.gen >= 3 {
-		t.Level = m.level(o)
+		t.Level = strings.ToUpper(m.level(o))
 		return t
 	}
 	switch {

@@ -72,11 +72,11 @@ func TestThinkingByModel(t *testing.T) {
 		want    string
 	}{
 		{"gemini-3-flash-preview", provider.Options{}, `{"includeThoughts":true}`},
-		{"gemini-3-flash-preview", provider.Options{Effort: "high"}, `{"includeThoughts":true,"thinkingLevel":"high"}`},
-		{"gemini-3-flash-preview", provider.Options{Effort: "max"}, `{"includeThoughts":true,"thinkingLevel":"high"}`},
-		{"gemini-3-flash-preview", provider.Options{Effort: "medium"}, `{"includeThoughts":true,"thinkingLevel":"low"}`},
-		{"gemini-3-flash-preview", provider.Options{Thinking: -1}, `{"thinkingLevel":"low"}`},
-		{"gemini-3-flash-preview", provider.Options{Thinking: 20_000}, `{"includeThoughts":true,"thinkingLevel":"high"}`},
+		{"gemini-3-flash-preview", provider.Options{Effort: "high"}, `{"includeThoughts":true,"thinkingLevel":"HIGH"}`},
+		{"gemini-3-flash-preview", provider.Options{Effort: "max"}, `{"includeThoughts":true,"thinkingLevel":"HIGH"}`},
+		{"gemini-3-flash-preview", provider.Options{Effort: "medium"}, `{"includeThoughts":true,"thinkingLevel":"LOW"}`},
+		{"gemini-3-flash-preview", provider.Options{Thinking: -1}, `{"thinkingLevel":"LOW"}`},
+		{"gemini-3-flash-preview", provider.Options{Thinking: 20_000}, `{"includeThoughts":true,"thinkingLevel":"HIGH"}`},
 		{"gemini-2.5-flash", provider.Options{}, `{"includeThoughts":true}`},
 		{"gemini-2.5-flash", provider.Options{Thinking: 3000}, `{"includeThoughts":true,"thinkingBudget":3000}`},
 		{"gemini-2.5-flash", provider.Options{Thinking: -1}, `{"thinkingBudget":0}`},
