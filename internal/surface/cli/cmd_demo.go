@@ -67,7 +67,7 @@ func (c *command) demo(ctx context.Context, fast bool, picture string) error {
 		style = plain.Style{Bold: true, Color: true, Signs: true}
 		out = io.MultiWriter(&plainWriter{out, c.process.OutTTY}, &drawn)
 	}
-	fmt.Fprintln(out, "A failing test, a small project in "+project+", and a scripted model. Everything but its words is real.")
+	fmt.Fprintln(out, "A small project with a failing test, and a scripted model: all but its words is real.")
 	if err := c.demoTurn(ctx, project, script, plain.ShowOptions{Out: out, Style: style, Width: 96, Prompt: demoPrompt}); err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ const (
 	barHeight  = 34
 )
 
+// fonts are those with one width for every character, in order of liking.
+const fonts = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+
 // look is how a piece of text is drawn.
 type look struct {
 	color                                   string
@@ -53,16 +56,16 @@ func Render(text string, o Options) []byte {
 	if o.Title != "" {
 		fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(o.Title))
 	}
-	b.WriteString(`<style>text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;` +
-		fmt.Sprintf("font-size:%dpx;fill:#d8dee9;white-space:pre}", fontSize) + `</style>` + "\n")
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%d" rx="8" fill="#1e222a"/>`+"\n", w, h)
 	for i, color := range []string{"#e06c75", "#e5c07b", "#98c379"} {
 		fmt.Fprintf(&b, `<circle cx="%d" cy="%d" r="6" fill="%s"/>`+"\n", padding+i*20, barHeight/2, color)
 	}
+	// Looks are attributes, which a style sheet would override.
+	fmt.Fprintf(&b, `<g font-family="%s" font-size="%d" fill="#d8dee9" xml:space="preserve" style="white-space:pre">`+"\n", fonts, fontSize)
 	for i, l := range lines {
 		drawLine(&b, l, barHeight+padding+i*lineHeight+fontSize)
 	}
-	b.WriteString("</svg>\n")
+	b.WriteString("</g>\n</svg>\n")
 	return []byte(b.String())
 }
 

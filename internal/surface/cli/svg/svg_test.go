@@ -22,6 +22,9 @@ func TestRender(t *testing.T) {
 	if n := strings.Count(got, "<text x"); n != 6 {
 		t.Errorf("%d pieces", n)
 	}
+	if strings.Contains(got, "<style>") {
+		t.Error("a style sheet would override the colours")
+	}
 	valid(t, got)
 }
 
