@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
@@ -150,6 +152,9 @@ func responseOf(r tool.Result) any {
 // batch is engine.Config.Batch: the hooks after all calls of a round.
 func (s *Session) batch(ctx context.Context, calls []tool.Done) (*tool.End, error) {
 	s.rooms.gate.forget()
+	for _, c := range calls {
+		cost.BookCall(s.part.cost, time.Duration(c.Seconds*float64(time.Second)), cost.Lines{})
+	}
 	h := s.rooms.hooks
 	if !h.Any(hook.PostToolBatch) {
 		return nil, nil

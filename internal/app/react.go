@@ -46,7 +46,7 @@ func reactPermission(s *Session) {
 	s.part.permission.Watch(func(old, now *permission.State) {
 		if was, is := permission.Outward(old.Mode, permission.Default), permission.Outward(now.Mode, permission.Default); was != is {
 			s.emit(proto.ModeChanged{Mode: string(is)})
-			s.note(noteMode, string(is))
+			s.keep(noteMode, noteMode, string(is))
 		}
 		if old.Revision != now.Revision {
 			s.rooms.gate.tightened()
@@ -69,7 +69,7 @@ func reactTask(s *Session) {
 				membership = membership || c.Old.Backgrounded != c.New.Backgrounded
 			}
 			if c.New.Backgrounded {
-				s.note(noteTask, c.New)
+				s.keep(noteTask, c.New.ID, c.New)
 			}
 			if c.Ends() {
 				membership = membership || c.New.Backgrounded

@@ -92,8 +92,14 @@ func (s *Session) forkTranscript(from transcript.Info, o Options) (opened, error
 		id = from.ID
 	}
 	to := s.rooms.shelf().Path(o.Cwd, id)
-	if err := transcript.Fork(from.Path, to, id, o.ResumeAt); err != nil {
-		return opened{}, refusedAt(from.ID, o.ResumeAt, err)
+	var copying error
+	if o.Fork || o.ResumeAt != "" {
+		copying = transcript.Fork(from.Path, to, id, o.ResumeAt)
+	} else {
+		copying = transcript.Adopt(from.Path, to, id)
+	}
+	if copying != nil {
+		return opened{}, refusedAt(from.ID, o.ResumeAt, copying)
 	}
 	out, err := s.resumeTranscript(to, id, "")
 	out.forked, out.source = from.ID, "fork"
@@ -137,6 +143,10 @@ func (s *Session) begin(o opened) {
 		return
 	}
 	s.history = o.loaded.Messages
+	if info, err := transcript.ReadInfo(o.loaded.Path); err == nil {
+		session.Rename(s.part.session, info.CustomTitle)
+		session.SetTitle(s.part.session, info.AITitle)
+	}
 	s.mu.Lock()
 	for _, m := range o.loaded.Messages {
 		s.seen[m.ID] = true
@@ -197,9 +207,10 @@ func (r *rooms) transcript() *transcript.Transcript {
 	return nil
 }
 
-// note keeps something beside the messages. A note that cannot be written is not worth a turn.
-func (s *Session) note(kind string, data any) {
-	if err := s.rooms.transcript().Note(kind, data); err != nil {
+// keep keeps the newest value under a key beside the messages, where it outlives compactions. One
+// that cannot be written is not worth a turn.
+func (s *Session) keep(kind, key string, data any) {
+	if err := s.rooms.transcript().Keep(kind, key, data); err != nil {
 		s.emit(proto.Notice{Level: "warning", Key: "note", Text: err.Error()})
 	}
 }

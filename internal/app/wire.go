@@ -369,7 +369,7 @@ func (s *Session) shapingConfig() shaping.Config {
 			}
 			return path, os.WriteFile(path, []byte(text), 0o600)
 		},
-		Replaced: func(x shaping.Replacement) { s.note(noteReplaced, x) },
+		Replaced: func(x shaping.Replacement) { s.keep(noteReplaced, x.Call, x) },
 		Before: func(ctx context.Context, trigger, focus string) (string, error) {
 			o := s.fire(ctx, hook.Event{Name: hook.PreCompact, Match: compactTrigger(trigger), Fields: map[string]any{"trigger": compactTrigger(trigger), "custom_instructions": focus}})
 			if o.Block {

@@ -1,0 +1,419 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/providers/script"
+)
+
+func TestMain(m *testing.M) {
+	if code, handled := HelperMain(); handled {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// stage is a session with a scripted model in a folder of its own.
+type stage struct {
+	*Session
+	t      *testing.T
+	dir    string
+	events <-chan proto.Event
+}
+
+func newStage(t *testing.T, text string, change ...func(*Options)) *stage {
+	t.Helper()
+	s, err := script.Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, home := t.TempDir(), t.TempDir()
+	o := Options{
+		Cwd: dir, Env: map[string]string{"HOME": home, "MYELIN_HOME": filepath.Join(home, ".myelin"), "PATH": os.Getenv("PATH")},
+		Settings: `{"sandbox": {"enabled": false}}`, Answers: true, Version: "test",
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	session, err := open(t.Context(), o, script.New(s, script.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &stage{Session: session, t: t, dir: dir}
+	events := make(chan proto.Event, 1000)
+	seq := session.Events(t.Context())
+	go func() { // ends with the session
+		defer close(events)
+		for e := range seq {
+			events <- e
+		}
+	}()
+	st.events = events
+	t.Cleanup(func() {
+		if err := session.Close(context.Background()); err != nil && !errors.Is(err, errClosed) {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
+// do carries out an operation that must be accepted.
+func (st *stage) do(body proto.OpBody) {
+	st.t.Helper()
+	if err := st.Do(proto.O(body)); err != nil {
+		st.t.Fatal(err)
+	}
+}
+
+func (st *stage) say(text string) {
+	st.t.Helper()
+	st.do(proto.Prompt{Content: []msg.Block{msg.Text{Text: text}}})
+}
+
+// until reads events up to the first for which found holds, and returns all it read.
+func (st *stage) until(what string, found func(proto.EventBody) bool) []proto.Event {
+	st.t.Helper()
+	var all []proto.Event
+	timeout := time.After(30 * time.Second)
+	for {
+		select {
+		case e, ok := <-st.events:
+			if !ok {
+				st.t.Fatalf("the stream ended before %s", what)
+			}
+			all = append(all, e)
+			if found(e.Body) {
+				return all
+			}
+		case <-timeout:
+			st.t.Fatalf("no %s", what)
+		}
+	}
+}
+
+// result waits for the end of the turn.
+func (st *stage) result() (proto.Result, []proto.Event) {
+	st.t.Helper()
+	var r proto.Result
+	all := st.until("result", func(b proto.EventBody) bool {
+		x, ok := b.(proto.Result)
+		r = x
+		return ok
+	})
+	return r, all
+}
+
+// asked waits for a question.
+func (st *stage) asked() proto.Ask {
+	st.t.Helper()
+	var a proto.Ask
+	st.until("question", func(b proto.EventBody) bool {
+		x, ok := b.(proto.Ask)
+		a = x
+		return ok
+	})
+	return a
+}
+
+func count[B proto.EventBody](events []proto.Event) (n int) {
+	for _, e := range events {
+		if _, ok := e.Body.(B); ok {
+			n++
+		}
+	}
+	return n
+}
+
+const writing = `
+turns:
+  - content: [{tool: Write, id: a, input: {file_path: new.txt, content: "x"}}]
+  - content: [{text: "Done."}]
+`
+
+func TestAnswerIsAskedForAndHolds(t *testing.T) {
+	st := newStage(t, writing)
+	st.say("go")
+	a := st.asked()
+	if a.Tool != "Write" || len(a.Options) < 3 {
+		t.Errorf("asked %+v", a)
+	}
+	st.do(proto.Answer{ID: a.ID, Option: permission.AnswerSession, By: "user"})
+	r, events := st.result()
+	if r.IsError || r.Text != "Done." || r.Turns != 2 {
+		t.Errorf("result %+v", r)
+	}
+	if count[proto.ModeChanged](events) != 1 || st.mode() != "acceptEdits" {
+		t.Errorf("the mode is %s, told %d times", st.mode(), count[proto.ModeChanged](events))
+	}
+	if _, err := os.Stat(filepath.Join(st.dir, "new.txt")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoEndsTheTurn(t *testing.T) {
+	st := newStage(t, writing)
+	st.say("go")
+	st.do(proto.Answer{ID: st.asked().ID, Behavior: "deny", By: "user"})
+	r, _ := st.result()
+	if r.Ended.Reason != proto.EndTools || len(r.Denials) != 1 || r.Denials[0].Tool != "Write" {
+		t.Errorf("result %+v", r)
+	}
+}
+
+// TestRuleTightenedBetweenTwoCalls: a rule that is added while an answer's first call runs stops its
+// second.
+func TestRuleTightenedBetweenTwoCalls(t *testing.T) {
+	st := newStage(t, `
+turns:
+  - content:
+      - {tool: Bash, id: a, input: {command: "touch one; while [ ! -e go ]; do sleep 0.02; done"}}
+      - {tool: Bash, id: b, input: {command: "touch two"}}
+  - content: [{text: "Done."}]
+`, func(o *Options) { o.Allow = []string{"Bash"} })
+	st.say("go")
+	st.until("first call", func(b proto.EventBody) bool {
+		c, ok := b.(proto.CallAnnounced)
+		return ok && c.Call == "b"
+	})
+	waitFor(t, filepath.Join(st.dir, "one"))
+	st.say("/permissions deny Bash(touch two)")
+	st.until("rule", func(b proto.EventBody) bool { _, ok := b.(proto.LocalOutput); return ok })
+	if err := os.WriteFile(filepath.Join(st.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := st.result()
+	if _, err := os.Stat(filepath.Join(st.dir, "two")); err == nil || len(r.Denials) != 1 {
+		t.Errorf("the second call ran: %+v", r.Denials)
+	}
+}
+
+// waitFor waits until a file exists.
+func waitFor(t *testing.T, path string) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for time.Now().Before(deadline) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	t.Fatalf("%s does not appear", path)
+}
+
+func TestKF098_QueuedPromptsAreDeliveredInOrder(t *testing.T) {
+	st := newStage(t, `
+turns:
+  - content: [{tool: Bash, id: a, input: {command: "sleep 60"}}]
+  - expect: {contains: [one, two, three]}
+    content: [{text: "All three."}]
+`, func(o *Options) { o.Allow = []string{"Bash"} })
+	st.say("go")
+	st.until("call", func(b proto.EventBody) bool { _, ok := b.(proto.CallAnnounced); return ok })
+	for _, text := range []string{"one", "two", "three"} {
+		st.say(text)
+	}
+	st.do(proto.Interrupt{})
+	if r, _ := st.result(); r.Ended.Reason != proto.EndTools {
+		t.Errorf("the first turn ended with %s", r.Ended.Reason)
+	}
+	r, _ := st.result()
+	if r.Text != "All three." {
+		t.Errorf("the second turn: %+v", r)
+	}
+}
+
+func TestUnqueueAndDuplicates(t *testing.T) {
+	st := newStage(t, `
+turns:
+  - content: [{tool: Bash, id: a, input: {command: "while [ ! -e go ]; do sleep 0.02; done"}}]
+  - expect: {absent: [secret]}
+    content: [{text: "Done."}]
+`, func(o *Options) { o.Allow = []string{"Bash"} })
+	st.say("go")
+	st.until("call", func(b proto.EventBody) bool { _, ok := b.(proto.CallAnnounced); return ok })
+	st.do(proto.Prompt{ID: "p1", Content: []msg.Block{msg.Text{Text: "secret"}}})
+	st.do(proto.Unqueue{ID: "p1"})
+	if err := st.Do(proto.O(proto.Unqueue{ID: "p1"})); err == nil {
+		t.Error("a prompt could be taken back twice")
+	}
+	if err := os.WriteFile(filepath.Join(st.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := st.result(); r.Text != "Done." {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestBackgroundTaskIsToldOnceAndOpensATurn(t *testing.T) {
+	st := newStage(t, `
+turns:
+  - content: [{tool: Bash, id: a, input: {command: "while [ ! -e go ]; do sleep 0.02; done; echo built", run_in_background: true}}]
+  - content: [{text: "Started."}]
+  - expect: {contains: ["task-notification"]}
+    content: [{text: "It is built."}]
+`, func(o *Options) { o.Allow = []string{"Bash"} })
+	st.say("go")
+	st.result()
+	if err := os.WriteFile(filepath.Join(st.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, events := st.result()
+	if r.Text != "It is built." || r.Origin != "task-notification" {
+		t.Errorf("the second turn: %+v", r)
+	}
+	ends := count[proto.TaskEnded](events)
+	if ends != 1 {
+		t.Errorf("the end was told %d times", ends)
+	}
+}
+
+func TestSettingsReloadTightensARunningSession(t *testing.T) {
+	st := newStage(t, `
+turns:
+  - content: [{tool: Bash, id: a, input: {command: "touch one"}}]
+  - content: [{text: "one"}]
+  - content: [{tool: Bash, id: b, input: {command: "touch two"}}]
+  - content: [{text: "two"}]
+`, func(o *Options) { o.Allow = []string{"Bash"} })
+	st.say("go")
+	st.result()
+	file := filepath.Join(st.rooms.settings.places.Home, "settings.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(`{"permissions": {"deny": ["Bash(touch *)"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st.rooms.settings.live.Reload(t.Context())
+	st.say("again")
+	r, _ := st.result()
+	if len(r.Denials) != 1 {
+		t.Errorf("denials %+v", r.Denials)
+	}
+}
+
+func TestClearBeginsANewConversation(t *testing.T) {
+	st := newStage(t, `
+turns:
+  - content: [{text: "first"}]
+  - expect: {absent: [remember]}
+    content: [{text: "second"}]
+`)
+	old := st.State().Session.ID
+	st.say("remember this")
+	st.result()
+	st.say("/clear")
+	r, events := st.result()
+	if count[proto.SessionReset](events) != 1 || st.State().Session.ID == old || r.Turns != 0 {
+		t.Errorf("id %s, result %+v", st.State().Session.ID, r)
+	}
+	st.say("hello")
+	if r, _ := st.result(); r.Text != "second" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestGrantsStayAcrossBranchAndGoInANewProcess(t *testing.T) {
+	st := newStage(t, "turns:\n  - content: [{text: hi}]\n")
+	st.say("hello")
+	st.result()
+	st.grant(proto.PermissionUpdate{Type: "addRules", Behavior: "allow", Destination: "session", Rules: []proto.RuleValue{{ToolName: "Bash", RuleContent: "make *"}}})
+	st.say("/branch")
+	st.result()
+	has := func(s *Session) bool {
+		return slices.ContainsFunc(s.part.permission.Get().AllRules(), func(r permission.Rule) bool { return strings.Contains(r.Text, "make") })
+	}
+	if !has(st.Session) {
+		t.Error("the grant was lost at /branch")
+	}
+	id, opts := st.State().Session.ID, st.opts
+	if err := st.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	opts.Resume = id
+	again, err := open(t.Context(), opts, st.rooms.first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close(context.Background())
+	if has(again) {
+		t.Error("the grant outlived its process")
+	}
+	if n := len(again.history); n < 2 {
+		t.Errorf("%d messages were resumed", n)
+	}
+}
+
+func TestReactionsHaveNoCycle(t *testing.T) {
+	set := map[string]string{}
+	for _, r := range reactions() {
+		for _, slice := range r.reads {
+			if by, ok := set[slice]; ok && by == r.name {
+				t.Errorf("%q reads and sets %s", r.name, slice)
+			}
+		}
+		for _, slice := range r.sets {
+			set[slice] = r.name
+		}
+	}
+	// Nothing that an earlier reaction reads may be set by a later one.
+	for i, early := range reactions() {
+		for _, late := range reactions()[i+1:] {
+			for _, slice := range late.sets {
+				if slices.Contains(early.reads, slice) {
+					t.Errorf("%q sets %s, which %q reads: the order has a cycle", late.name, slice, early.name)
+				}
+			}
+		}
+	}
+}
+
+func TestRefusedResume(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Open(t.Context(), Options{Cwd: dir, Env: map[string]string{"HOME": dir}, Model: "offline", Resume: "0000"})
+	var refused *RefusedError
+	if !errors.As(err, &refused) || refused.Session != "0000" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSurfacesComeAndGoWithoutTrace(t *testing.T) {
+	st := newStage(t, "turns:\n  - content: [{text: hi}]\n")
+	for i := range 1000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		st.Events(ctx)
+		st.do(proto.Attach{Surface: fmt.Sprint(i), Kind: "web"})
+		st.do(proto.Detach{Surface: fmt.Sprint(i)})
+		cancel()
+	}
+	if n := len(st.State().Surfaces.ByID); n != 0 {
+		t.Errorf("%d surfaces are left", n)
+	}
+	waitUntil(t, func() bool {
+		st.Session.events.mu.Lock()
+		defer st.Session.events.mu.Unlock()
+		return len(st.Session.events.readers) == 1
+	})
+}
+
+func waitUntil(t *testing.T, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come to rest")
+		}
+		<-time.After(time.Millisecond)
+	}
+}
