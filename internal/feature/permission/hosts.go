@@ -320,6 +320,9 @@ func badHost(h string) string {
 	if h == "" || len(h) > 253 {
 		return "the host is empty or longer than 253 characters"
 	}
+	if strings.HasPrefix(h, ".") || strings.Contains(h, "..") {
+		return "the host has an empty label"
+	}
 	for _, r := range h {
 		if r <= ' ' || r == 0x7f || strings.ContainsRune("@/\\?#%\"'`<>|^{}", r) {
 			return fmt.Sprintf("the host holds the character %q", r)

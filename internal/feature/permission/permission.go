@@ -180,6 +180,7 @@ type Decision struct {
 	Missing     []string                 `json:"missing,omitempty"`     // the allow rules that are missing
 	Understood  []string                 `json:"understood,omitempty"`  // how a command was understood, a line a part
 	Confine     tool.Confinement         `json:"confine,omitzero"`      // level and reason; the directories are filled in by the caller
+	Mode        Mode                     `json:"mode,omitempty"`        // it was decided in
 	// Firm: neither a hook's allow nor an allow rule nor the classifier lifts it.
 	Firm bool `json:"firm,omitempty"`
 	// Classify: auto mode passes the call to the classifier before it asks anybody.
@@ -205,8 +206,9 @@ func Decide(req Request, pol Policy) Decision {
 		pol.Rules = &Rules{}
 	}
 	e := newEval(&req, &pol)
-	d := e.decide()
-	return e.settle(d)
+	d := e.settle(e.decide())
+	d.Mode = pol.Mode
+	return d
 }
 
 // settle turns what the mode makes of a question into the outcome.
@@ -251,6 +253,9 @@ func AfterHook(d Decision, hook Behavior, why string) Decision {
 		if d.Behavior != Deny {
 			d.Behavior, d.Reason = Ask, Reason{Kind: ByHook, Text: why}
 			d.Firm, d.Classify, d.Once, d.Suggestions = true, false, true, nil
+			if d.Mode == DontAsk {
+				d.Behavior = Deny
+			}
 		}
 	case Allow:
 		if d.Behavior == Ask && !d.Firm && !d.NeedsPerson {

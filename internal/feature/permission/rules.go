@@ -183,7 +183,7 @@ func (c *compiler) addGlob(x *compiled) {
 }
 
 func (c *compiler) warnUnknown(r Rule, name string) {
-	if c.env.Known == nil || strings.Contains(name, "_") {
+	if c.env.Known == nil || r.List == AllowList || strings.Contains(name, "_") {
 		return
 	}
 	for _, k := range c.env.Known {
@@ -211,7 +211,8 @@ func (c *compiler) tool(name string) *toolRules {
 func (c *compiler) specifier(t *toolRules, x *compiled) {
 	r, spec := x.rule, x.parsed.Specifier
 	param, value, isParam := parameterRule(spec)
-	if r.List != AllowList && isParam && paramTool(x.parsed.Tool, param) {
+	isShell := x.parsed.Tool == "Bash" || x.parsed.Tool == "PowerShell"
+	if r.List != AllowList && isParam && paramTool(x.parsed.Tool, param) && !(isShell && strings.HasSuffix(spec, ":*")) {
 		if contentField(param) {
 			c.problem(r, false, true, "a parameter rule cannot name %q, the very content of the tool; write %s(…) with a pattern instead", param, x.parsed.Tool)
 			return
@@ -390,4 +391,64 @@ func (c *compiler) resolved(base string) []string {
 		}
 	}
 	return out
+}
+
+// Hides tells whether a deny rule takes a tool out of the model's view: a rule about the tool as a
+// whole, or a wildcard over names.
+func (r *Rules) Hides(tool string) (Match, bool) {
+	if r == nil {
+		return Match{}, false
+	}
+	if t := r.byTool[tool]; t != nil {
+		for _, x := range t.bare {
+			if x.rule.List == DenyList {
+				return x.rule.match(""), true
+			}
+		}
+	}
+	for _, x := range r.globs {
+		if x.rule.List == DenyList && x.name.matchParts(tool) {
+			return x.rule.match(""), true
+		}
+	}
+	return Match{}, false
+}
+
+// PathPattern is a path rule for others that enforce it (the sandbox, a search): a gitignore
+// pattern and the directory it starts from.
+type PathPattern struct {
+	Rule    Rule
+	Base    string // absolute
+	Pattern string // relative to Base; "/" means Base itself and everything below
+}
+
+// Paths returns the path rules of a list, for tool "Read" or "Edit".
+func (r *Rules) Paths(tool string, list List) []PathPattern {
+	if r == nil || r.byTool[tool] == nil {
+		return nil
+	}
+	var out []PathPattern
+	for _, x := range r.byTool[tool].paths[list] {
+		for _, b := range x.path.bases {
+			text := x.path.pattern.String()
+			if x.path.whole {
+				text = "/"
+			}
+			out = append(out, PathPattern{Rule: x.rule, Base: b, Pattern: text})
+		}
+	}
+	return out
+}
+
+// DeniesRead tells whether a deny rule forbids reading the path, in any spelling its links give it. It is
+// the filter for results of tools that read below a directory.
+func DeniesRead(pol Policy, path string) (Match, bool) {
+	if pol.Rules == nil {
+		return Match{}, false
+	}
+	e := newEval(&Request{}, &pol)
+	if r := e.anySpelling(e.pathRules("Read", DenyList), e.placeOf(path)); r != nil {
+		return r.rule.match(""), true
+	}
+	return Match{}, false
 }

@@ -3,7 +3,7 @@ package permission
 import (
 	"fmt"
 	"path"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
@@ -211,8 +211,8 @@ func (s *shellEval) floors(reach *Reason) (Decision, bool) {
 	if len(s.acc.Problems) > 0 {
 		return firm(ByParse, "%s", s.acc.Problems[0].Text)
 	}
-	if len(s.acc.Parts) == 0 && strings.TrimSpace(s.command) == "" {
-		return firm(ByParse, "there is no command")
+	if len(s.acc.Parts) == 0 {
+		return firm(ByParse, "there is no command in it")
 	}
 	for i := range s.acc.Parts {
 		if u := s.acc.Parts[i].Unknown; len(u) > 0 {
@@ -227,8 +227,8 @@ func (s *shellEval) floors(reach *Reason) (Decision, bool) {
 	if s.acc.Commands > maxParts {
 		return firm(ByLimit, "it has %d parts; over %d it asks, whatever is allowed", s.acc.Commands, maxParts)
 	}
-	if len(s.command) > maxChars {
-		return firm(ByLimit, "it is %d characters long; over %d it asks, whatever is allowed", len(s.command), maxChars)
+	if len(s.command) > maxChars && utf8.RuneCountInString(s.command) > maxChars {
+		return firm(ByLimit, "it is %d characters long; over %d it asks, whatever is allowed", utf8.RuneCountInString(s.command), maxChars)
 	}
 	return Decision{}, false
 }

@@ -121,6 +121,9 @@ func (s *shellEval) deniedPath(p *shellsyntax.Part, list List) (*compiled, strin
 			if r := s.removesBelow(edit, u); r != nil {
 				return r, u.Text
 			}
+			if r := s.removesBelow(read, u); r != nil {
+				return r, u.Text
+			}
 		}
 	}
 	var found *compiled
@@ -151,17 +154,23 @@ func (s *shellEval) bothPathRules(list List) (read, edit []*compiled) {
 	return s.readRules[k], s.editRules[k]
 }
 
-// removesBelow finds an Edit rule about something below a directory that goes as a whole.
+// removesBelow finds a rule about a place inside a directory that goes as a whole.
 func (s *shellEval) removesBelow(rules []*compiled, u *shellsyntax.PathUse) *compiled {
-	if u.Intent != shellsyntax.Delete || !u.Below || u.Unknown {
+	if !u.Below || u.Unknown {
 		return nil
 	}
 	for _, r := range rules {
-		if lit, ok := r.path.pattern.Literal(); ok && !r.path.whole {
-			for _, b := range r.path.bases {
-				if _, below := pathpattern.Rel(u.Path, path.Join(b, lit)); below {
-					return r
-				}
+		if r.path.whole {
+			continue
+		}
+		text := r.path.pattern.String()
+		if !strings.Contains(strings.TrimSuffix(text, "/"), "/") || strings.HasPrefix(text, "**/") {
+			continue // at any depth: it has no place
+		}
+		for _, b := range r.path.bases {
+			head := pathpattern.LiteralHead(path.Join(pathpattern.Escape(b), text))
+			if _, below := pathpattern.Rel(u.Path, head); below {
+				return r
 			}
 		}
 	}
@@ -203,7 +212,11 @@ func (s *shellEval) reachable(rules []*compiled, u *shellsyntax.PathUse) *compil
 	default:
 		return nil
 	}
-	if u.Below {
+	if u.Below && u.Intent != shellsyntax.Read {
+		if !u.Glob {
+			return nil // removed or moved as a whole: see removesBelow
+		}
+	} else if u.Below {
 		pattern = strings.TrimSuffix(pattern, "/") + "/**"
 	}
 	for _, r := range rules {

@@ -226,6 +226,9 @@ func (s *shellEval) editRule(u *shellsyntax.PathUse) *compiled {
 // byRule allows a command by an allow rule.
 func (s *shellEval) byRule(p *shellsyntax.Part, bare *compiled, safe bool) (partVerdict, bool) {
 	if bare != nil {
+		if !isASCII(p.Allow().Name) {
+			return partVerdict{kind: ByOther, why: "the name of the command holds letters that may look like others"}, true
+		}
 		for _, a := range p.Assigns {
 			if dangerousVariable(a.Name) || !a.Static {
 				return partVerdict{kind: ByOther, why: "it sets " + a.Name + " for the command, which may decide what code runs"}, true

@@ -171,6 +171,9 @@ func (s *shellEval) missingRules() []string {
 			continue
 		}
 		p := &s.acc.Parts[i]
+		if p.Context == shellsyntax.Inner && p.Parent >= 0 && !s.verdicts[p.Parent].ok {
+			continue // a rule for exactly the outer command covers it
+		}
 		var here []string
 		if v.missing != "" {
 			here = append(here, v.missing)

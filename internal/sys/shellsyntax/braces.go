@@ -1,6 +1,7 @@
 package shellsyntax
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,15 +26,16 @@ func (r *wordReader) readAll(out []Word, w *syntax.Word, subs *[]substitution) [
 	if !hasBrace(w) {
 		return append(out, r.read(w, subs))
 	}
-	whole := r.read(w, subs) // before the tree is changed: collects substitutions, too
+	whole, src := r.read(w, subs), r.source(w)
+	w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the tree itself stays one that can be walked
 	if !syntax.SplitBraces(w) {
 		return append(out, whole)
 	}
 	alternatives, ok := braceWords(w.Parts)
 	if !ok || !staticParts(w.Parts) {
 		whole.flags = whole.flags&^flagStatic | flagUnknown | flagSplits
-		whole.Text = r.source(w)
-		whole.Canon, whole.Prefix = whole.Text, 0
+		whole.Text = src
+		whole.Canon, whole.Prefix = src, 0
 		return append(out, whole)
 	}
 	for _, parts := range alternatives {

@@ -10,6 +10,9 @@ import (
 // call walks one simple command: its words, redirections and substitutions, what its wrappers run,
 // and where it leaves the shell.
 func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok, fail *dirs) {
+	if w.r.pwd = ""; w.pwd && len(st.list) == 1 && !st.unknown {
+		w.r.pwd = st.list[0]
+	}
 	p := Part{Parent: h.parent, Context: h.context, Background: h.background}
 	var subs []substitution
 	nameEnd := 0                                 // substitutions before this index stand in the command word
@@ -259,8 +262,7 @@ func (w *walker) innerText(text string, st *dirs, h held, static bool) (ok, fail
 		return w.anywhere(st), w.anywhere(st)
 	}
 	inner := &walker{acc: w.acc, opt: w.opt, start: st, depth: w.depth + 1, budget: w.budget, functions: w.functions}
-	inner.enter(text)
-	inner.track = inner.track || w.track
+	inner.enter(text, file)
 	ok, fail = inner.stmts(file.Stmts, st, h)
 	w.functions = inner.functions
 	return ok, fail
@@ -306,7 +308,7 @@ func (w *walker) builtins(i int, st *dirs) (ok, fail *dirs) {
 	case "hash", "enable":
 		for _, a := range args {
 			if !strings.HasPrefix(a.Value, "-") {
-				w.define(a.Value)
+				w.define(a.Value, true)
 			}
 		}
 		p.Exec = append(p.Exec, last.Name+" changes what a name runs")
@@ -345,7 +347,7 @@ func (w *walker) alias(p *Part, args []Word) {
 		if !ok {
 			continue
 		}
-		w.define(name)
+		w.define(name, true)
 		p.Exec = append(p.Exec, "alias changes what "+name+" runs")
 		if _, _, problem := readText(text); problem == "" {
 			w.pending = append(w.pending, pendingInner{text: text, isText: true, static: a.Static(), context: Inner})
@@ -390,6 +392,9 @@ func (w *walker) cd(p *Part, args []Word, st *dirs) (ok, fail *dirs) {
 	}
 	out := &dirs{unknown: st.unknown}
 	for _, d := range st.list {
+		if len(d)+len(t.Value) > maxPath { // no system has such paths; following them would cost the square
+			return w.anywhere(w.start), st
+		}
 		out.list = append(out.list, path.Clean(d+"/"+t.Value))
 	}
 	return out, st

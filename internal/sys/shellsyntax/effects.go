@@ -15,9 +15,11 @@ func (w *walker) describe(p *Part, st *dirs) {
 		p.WhyNot = "which program runs is only known at run time"
 		return
 	}
-	if w.functions[form.Name] {
+	if opaque, defined := w.functions[form.Name]; defined && inShell(p) {
 		p.WhyNot = form.Name + " is a function or alias defined here"
-		p.Unknown = append(p.Unknown, p.WhyNot)
+		if opaque {
+			p.Unknown = append(p.Unknown, p.WhyNot)
+		}
 		return
 	}
 	d.spec = specs()[d.name]

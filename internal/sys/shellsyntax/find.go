@@ -67,6 +67,7 @@ func (d *describer) findPredicate(i int, starts []int) int {
 			end++
 		}
 		d.innerWords(d.words[i+1 : end])
+		d.innerRemoval(d.words[i+1:end], starts)
 		return end + 1
 	case "-delete":
 		d.runsProgram("-delete removes files")
@@ -110,6 +111,15 @@ func (d *describer) innerWords(words []Word) {
 		}
 	}
 	d.w.pending = append(d.w.pending, pendingInner{words: out, st: d.st})
+}
+
+// innerRemoval notes the removal of the starting points themselves, which "-exec rm -r {}" without a
+// test begins with.
+func (d *describer) innerRemoval(words []Word, starts []int) {
+	if d.narrowed || len(words) < 2 || (words[0].Text != "rm" && words[0].Text != "/bin/rm" && words[0].Text != "rmdir") {
+		return
+	}
+	d.innerDelete(starts)
 }
 
 // innerDelete notes what -delete does as the removal it is.

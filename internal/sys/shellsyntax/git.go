@@ -234,11 +234,20 @@ func (d *describer) gitOperands(sub int) {
 		if strings.Contains(v, "ext::") || strings.Contains(v, "fd::") {
 			d.runsProgram("is given a URL that runs a program")
 		}
+		if outsidePath(&d.words[i]) {
+			d.operand(i, Read) // git reads files outside of the repository, too
+		}
 		if _, rest, ok := strings.Cut(v, "://"); ok {
 			h, _, _ := strings.Cut(rest, "/")
 			d.host(h)
 		}
 	}
+}
+
+// outsidePath tells a word that is plainly a path out of the directory.
+func outsidePath(w *Word) bool {
+	v := w.Value
+	return strings.HasPrefix(v, "/") || v == ".." || strings.HasPrefix(v, "../") || strings.Contains(v, "/../") || strings.HasSuffix(v, "/..") || w.Home()
 }
 
 // gitForms settles the subcommands of which only some forms read, and those that run programs.

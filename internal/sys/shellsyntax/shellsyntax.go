@@ -44,6 +44,7 @@ type ProblemKind string
 const (
 	ParseError ProblemKind = "parse"     // not valid shell text, or nested beyond reason
 	Invisible  ProblemKind = "invisible" // characters that hide or reorder what a person reads
+	Internal   ProblemKind = "internal"  // a mistake of this package; never expected
 	InnerParse ProblemKind = "inner"     // the literal program of an eval, -c or trap is not valid
 )
 

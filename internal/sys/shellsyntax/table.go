@@ -112,7 +112,7 @@ find | op=find |
 cd pushd popd chdir | op=cd |
 test [ [[ | op=test |
 printf | op=printf |
-command | op=- |
+command | ro op=t | -v -V -p
 `
 
 // specs is the table by program name.

@@ -1,6 +1,7 @@
 package shellsyntax
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ const (
 	maxText    = 1 << 20 // bytes of one command line
 	maxNesting = 2000    // brackets within brackets
 	maxDepth   = 24      // programs within programs (-c within -c)
+	maxPath    = 1024    // bytes of a directory that is followed
 	maxDirs    = 4       // directories the shell may stand in before it counts as unknown
 )
 
@@ -61,8 +63,14 @@ func endComments(text string) (string, bool) {
 
 // Analyse reads a command line. It never fails: what cannot be read is a problem of the account.
 // It is safe for concurrent use.
-func Analyse(text string, opt Options) *Account {
-	a := &Account{Text: text, Problems: checkRaw(text)}
+func Analyse(text string, opt Options) (a *Account) {
+	a = &Account{Text: text, Problems: checkRaw(text)}
+	defer func() {
+		if broken := recover(); broken != nil { // whatever went wrong here or in the parser must not pass for "nothing found"
+			a.Parsed = false
+			a.Problems = append(a.Problems, Problem{Kind: Internal, Text: fmt.Sprintf("the command could not be analysed: %v", broken)})
+		}
+	}()
 	budget := 16*len(text) + 1<<16
 	w := &walker{acc: a, opt: opt, budget: &budget}
 	w.start = &dirs{list: []string{opt.Cwd}}
@@ -76,7 +84,7 @@ func Analyse(text string, opt Options) *Account {
 	}
 	a.Parsed = true
 	a.Parts = make([]Part, 0, partsIn(text))
-	w.enter(text)
+	w.enter(text, file)
 	w.stmts(file.Stmts, w.start, held{parent: -1})
 	return a
 }
@@ -157,13 +165,16 @@ type walker struct {
 	opt       Options
 	r         wordReader
 	start     *dirs
-	track     bool // the text may change the directory
+	file      *syntax.File
+	looked    bool // moves is known
+	moves     bool // the text may change the directory
 	loops     int  // depth of loops
 	depth     int
 	budget    *int
-	functions map[string]bool
+	functions map[string]bool // names defined here; true: as something that cannot be followed
 	pending   []pendingInner
 	piped     bool
+	pwd       bool   // $PWD is what the walk knows
 	words     []Word // room for words, so that not every command allocates
 	forms0    []Form // the same for forms
 }
@@ -178,19 +189,60 @@ type pendingInner struct {
 	context Context
 }
 
-func (w *walker) enter(text string) {
+func (w *walker) enter(text string, file *syntax.File) {
 	w.r = wordReader{text: text, home: w.opt.Home}
 	if strings.Contains(text, "HOME") && homeChanges(text) {
 		w.r.home = ""
 	}
-	w.track = strings.Contains(text, "cd") || strings.Contains(text, "pushd") || strings.Contains(text, "popd") ||
-		strings.Contains(text, "source") || strings.Contains(text, ". ") || strings.Contains(text, "\\") || strings.Contains(text, "eval")
-	if !w.track && len(w.start.list) == 1 && !w.start.unknown {
-		w.r.pwd = w.start.list[0]
-		if strings.Contains(text, "PWD=") {
-			w.r.pwd = ""
-		}
+	w.pwd = strings.Contains(text, "PWD") && !strings.Contains(text, "PWD=")
+	w.file = file
+}
+
+// mayMove tells whether the text changes the directory anywhere. Only loops and functions ask, so it
+// is worked out when the first does.
+func (w *walker) mayMove() bool {
+	if !w.looked {
+		w.looked = true
+		w.moves = mentionsMoves(w.r.text) && w.movesIn(w.file)
 	}
+	return w.moves
+}
+
+// mentionsMoves is a cheap first look whether a text could change the directory: the names, or
+// anything that could hide them.
+func mentionsMoves(text string) bool {
+	return strings.ContainsAny(text, "\\'\"$`{.*?[") || strings.Contains(text, "cd") || strings.Contains(text, "pushd") ||
+		strings.Contains(text, "popd") || strings.Contains(text, "source") || strings.Contains(text, "eval")
+}
+
+// movesIn tells whether a command below the node may change the directory of the shell: cd and its like,
+// what runs text in this shell, a function defined here, and names that are only known at run time.
+func (w *walker) movesIn(n syntax.Node) bool {
+	found := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return !found
+		}
+		for _, arg := range call.Args {
+			word := w.r.read(arg, nil)
+			if !word.Static() {
+				found = true
+				break
+			}
+			switch word.Text {
+			case "cd", "chdir", "pushd", "popd", "eval", "source", ".", "trap":
+				found = true
+			case "command", "builtin", "noglob", "time", "-p", "--":
+				continue
+			default:
+				_, found = w.functions[word.Text]
+			}
+			break
+		}
+		return !found
+	})
+	return found
 }
 
 // homeChanges tells whether HOME may mean something else by the time it is used.
@@ -300,7 +352,7 @@ func (w *walker) compound(cmd syntax.Command, st *dirs, h held) (ok, fail *dirs)
 	case *syntax.IfClause:
 		return w.ifClause(c, st, h)
 	case *syntax.WhileClause:
-		body := w.loopState(st)
+		body := w.loopState(st, c.Cond, c.Do)
 		w.loops++
 		o, f := w.stmts(c.Cond, body, h)
 		o2, f2 := w.stmts(c.Do, w.union(o, f), h)
@@ -378,11 +430,22 @@ func (w *walker) ifClause(c *syntax.IfClause, st *dirs, h held) (ok, fail *dirs)
 	return out, out
 }
 
-// loopState is where a loop's body may stand: in a text that changes directories, each round may
-// begin elsewhere.
-func (w *walker) loopState(st *dirs) *dirs {
-	if w.track && strings.Contains(w.r.text, "cd") || strings.Contains(w.r.text, "pushd") || strings.Contains(w.r.text, "popd") {
-		return w.anywhere(st)
+// maxLoopScan is how deep loops are looked into one by one; deeper ones count as changing the
+// directory when the text does, so that the cost stays linear.
+const maxLoopScan = 8
+
+// loopState is where a loop's body may stand: when it changes the directory, each round may begin
+// elsewhere.
+func (w *walker) loopState(st *dirs, parts ...[]*syntax.Stmt) *dirs {
+	if !w.mayMove() {
+		return st
+	}
+	for _, list := range parts {
+		for _, s := range list {
+			if w.loops >= maxLoopScan || w.movesIn(s) {
+				return w.anywhere(st)
+			}
+		}
 	}
 	return st
 }
@@ -394,7 +457,7 @@ func (w *walker) forClause(c *syntax.ForClause, st *dirs, h held) (ok, fail *dir
 	case *syntax.CStyleLoop:
 		w.opaque(l, Arithmetic, "the header of the loop changes variables", st, h)
 	}
-	body := w.loopState(st)
+	body := w.loopState(st, c.Do)
 	w.loops++
 	o, f := w.stmts(c.Do, body, h)
 	w.loops--
@@ -447,25 +510,27 @@ func (w *walker) funcDecl(c *syntax.FuncDecl, st *dirs, h held) (ok, fail *dirs)
 	if c.Name != nil {
 		name = c.Name.Value
 	}
-	w.define(name)
+	w.define(name, false)
 	i := w.add(Part{Kind: Function, Source: "function " + name, Parent: h.parent, Context: h.context, Background: h.background, WhyNot: "defines the function " + name}, st)
 	inside := st
-	if w.track {
+	if w.mayMove() {
 		inside = w.anywhere(st) // it runs wherever it is called
 	}
 	w.stmt(c.Body, inside, held{parent: i, context: Inner, background: h.background})
 	after := st
-	if w.track && strings.Contains(w.r.source(c), "cd") {
+	if w.mayMove() && w.movesIn(c.Body) {
 		after = w.anywhere(st)
 	}
 	return after, after
 }
 
-func (w *walker) define(name string) {
+// define notes that a name means something else from here on. opaque tells that what it runs is not
+// fully known: the words after an alias are added to its text.
+func (w *walker) define(name string, opaque bool) {
 	if w.functions == nil {
 		w.functions = map[string]bool{}
 	}
-	w.functions[name] = true
+	w.functions[name] = w.functions[name] || opaque
 }
 
 func (w *walker) testClause(c *syntax.TestClause, st *dirs, h held) {

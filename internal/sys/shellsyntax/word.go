@@ -444,6 +444,9 @@ func numericEscape(s string) (r rune, n int, bytewise bool) {
 		r, n, _ = digits(0, 3, 8)
 		return r & 0xff, n, true
 	case 'x':
+		if len(s) > 1 && s[1] == '{' {
+			return bracedHex(s)
+		}
 		r, n, _ = digits(1, 2, 16)
 		return r, n, true
 	case 'u':
@@ -451,11 +454,31 @@ func numericEscape(s string) (r rune, n int, bytewise bool) {
 	case 'U':
 		return digits(1, 8, 16)
 	case 'c':
-		if len(s) > 1 {
+		switch {
+		case len(s) > 2 && s[1] == '\\' && s[2] == '\\':
+			return 0x1c, 3, true
+		case len(s) > 1 && s[1] == '?':
+			return 0x7f, 2, true
+		case len(s) > 1:
 			return rune(s[1] & 0x1f), 2, true
 		}
 	}
 	return 0, 0, false
+}
+
+// bracedHex reads \x{…}: any number of digits, of which the last two count, and a closing brace that
+// may be missing.
+func bracedHex(s string) (r rune, n int, bytewise bool) {
+	end := 2
+	for end < len(s) && isDigit(s[end], 16) {
+		v, _ := strconv.ParseUint(s[end:end+1], 16, 8) // a digit, as just seen
+		r = (r<<4 | rune(v)) & 0xff
+		end++
+	}
+	if end < len(s) && s[end] == '}' {
+		end++
+	}
+	return r, end, true
 }
 
 func isDigit(c byte, base int) bool {
