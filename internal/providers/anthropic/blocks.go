@@ -60,7 +60,7 @@ func ownBlock(b msg.Unknown) bool {
 }
 
 func (m *Model) messages(turns []wire.Turn, names *wire.Names) ([]message, error) {
-	ids := wire.NewIDs("toolu_", func(id string) bool { return wire.WordID(id, 128) })
+	ids := wire.NewIDs("toolu_", 128)
 	out := make([]message, len(turns))
 	for i, t := range turns {
 		out[i] = message{Role: t.Role, Content: make([]json.RawMessage, len(t.Content))}

@@ -153,12 +153,15 @@ func (d *Discovery) usual() []string {
 	if d.on("USE_VERTEX") {
 		out = append(out, "vertex")
 	}
+	if d.on("USE_FOUNDRY") {
+		out = append(out, "foundry")
+	}
 	return append(out, "anthropic", "openai", "gemini")
 }
 
 // standard is the model a service is begun with.
 func (d *Discovery) standard(ctx context.Context, s service) (Choice, error) {
-	id := d.catalogDefault(s.id)
+	id := d.catalogDefault(listed(s.id))
 	if s.custom && s.api == OpenAIChat { // a server of one's own has models of its own
 		models, err := listModels(ctx, d.client(), s)
 		if err != nil {
@@ -190,7 +193,7 @@ func (d *Discovery) catalogDefault(id string) string {
 // choose describes one model of a service.
 func (d *Discovery) choose(ctx context.Context, s service, id string) Choice {
 	bare, long := strings.CutSuffix(id, "[1m]")
-	info, known := d.catalog.Model(s.id, bare)
+	info, known := d.catalog.Model(listed(s.id), bare)
 	if !known && s.id != "anthropic" && (s.api == Bedrock || s.api == Vertex) {
 		if other, ok := d.catalog.Model("anthropic", bare); ok { // the same models under other names
 			info, known = other, true

@@ -59,6 +59,8 @@ func TestWhichModelIsUsed(t *testing.T) {
 		{"then Google's", discover.Config{}, "GOOGLE_API_KEY=g", "gemini/gemini-3.1-pro-preview-customtools", discover.Gemini, "GOOGLE_API_KEY"},
 		{"Bedrock when switched on", discover.Config{}, keys + ",CLAUDE_CODE_USE_BEDROCK=1", "bedrock/us.anthropic.claude-sonnet-5", discover.Bedrock, "CLAUDE_CODE_USE_BEDROCK"},
 		{"Vertex when switched on", discover.Config{}, keys + ",MYELIN_USE_VERTEX=true,ANTHROPIC_VERTEX_PROJECT_ID=p", "vertex/claude-sonnet-4-6", discover.Vertex, "CLAUDE_CODE_USE_VERTEX"},
+		{"Foundry when switched on", discover.Config{}, keys + ",CLAUDE_CODE_USE_FOUNDRY=1,ANTHROPIC_FOUNDRY_RESOURCE=r,ANTHROPIC_FOUNDRY_API_KEY=k", "foundry/claude-sonnet-5-5", discover.Anthropic, "CLAUDE_CODE_USE_FOUNDRY"},
+		{"an alias there", discover.Config{Explicit: "opus"}, "CLAUDE_CODE_USE_FOUNDRY=1,ANTHROPIC_FOUNDRY_RESOURCE=r,ANTHROPIC_FOUNDRY_API_KEY=k", "foundry/claude-opus-5-5", discover.Anthropic, "--model"},
 		{"--model wins", discover.Config{Explicit: "opus", Model: "haiku"}, keys + ",ANTHROPIC_MODEL=sonnet", "anthropic/claude-opus-5-5", discover.Anthropic, "--model"},
 		{"MYELIN_MODEL", discover.Config{Model: "haiku"}, keys + ",MYELIN_MODEL=fast,ANTHROPIC_MODEL=sonnet", "anthropic/claude-haiku-5-5", discover.Anthropic, "MYELIN_MODEL"},
 		{"ANTHROPIC_MODEL over settings", discover.Config{Model: "haiku"}, keys + ",ANTHROPIC_MODEL=sonnet", "anthropic/claude-sonnet-5-5", discover.Anthropic, "ANTHROPIC_MODEL"},
@@ -130,6 +132,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"groq/x", "", provider.KindAuth, []string{"GROQ_API_KEY"}},
 		{"glm-4.7-flash", "", provider.KindAuth, []string{"_API_KEY"}},
 		{"vertex/claude-opus-4-6", "", provider.KindAuth, []string{"ANTHROPIC_VERTEX_PROJECT_ID"}},
+		{"foundry/claude-opus-5-5", "ANTHROPIC_FOUNDRY_RESOURCE=r", provider.KindAuth, []string{"ANTHROPIC_FOUNDRY_API_KEY"}},
 		{"ollama/qwen3", "", provider.KindNotFound, []string{"ollama"}},
 	}
 	for _, tt := range tests {

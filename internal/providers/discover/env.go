@@ -68,6 +68,8 @@ func (d *Discovery) service(id string) service {
 		return d.bedrock()
 	case "vertex":
 		return d.vertex()
+	case "foundry":
+		return d.foundry()
 	case "openai":
 		return d.openAI()
 	case "gemini":
@@ -112,6 +114,31 @@ func (d *Discovery) bedrock() service {
 	s.baseURL, _ = d.first("ANTHROPIC_BEDROCK_BASE_URL")
 	s.token, _ = d.first("AWS_BEARER_TOKEN_BEDROCK")
 	return s // other AWS credentials are looked for when they are needed
+}
+
+// foundry is Microsoft Foundry, which serves the Messages API as it is at a resource's address.
+func (d *Discovery) foundry() service {
+	s := service{id: "foundry", api: Anthropic, source: "CLAUDE_CODE_USE_FOUNDRY"}
+	s.baseURL, _ = d.first("ANTHROPIC_FOUNDRY_BASE_URL")
+	if resource, _ := d.first("ANTHROPIC_FOUNDRY_RESOURCE"); s.baseURL == "" && resource != "" {
+		s.baseURL = "https://" + resource + ".services.ai.azure.com/anthropic"
+	}
+	s.key, _ = d.first("ANTHROPIC_FOUNDRY_API_KEY")
+	switch {
+	case s.baseURL == "":
+		s.missing = "ANTHROPIC_FOUNDRY_RESOURCE (or ANTHROPIC_FOUNDRY_BASE_URL)"
+	case s.key == "":
+		s.missing = "ANTHROPIC_FOUNDRY_API_KEY"
+	}
+	return s
+}
+
+// listed is the service whose catalog a service shares.
+func listed(id string) string {
+	if id == "foundry" {
+		return "anthropic"
+	}
+	return id
 }
 
 // awsRegion is where Bedrock is asked; the fallback is Amazon's own first region.

@@ -18,8 +18,9 @@ type Listed struct {
 // without a key which variable is missing.
 func (d *Discovery) List(ctx context.Context) (models []Listed, lacking []string) {
 	for _, s := range d.ready() {
-		p, _ := d.catalog.Provider(s.id)
+		p, _ := d.catalog.Provider(listed(s.id))
 		for _, m := range p.Models {
+			m.Provider = s.id
 			d.limit(&m)
 			models = append(models, Listed{Info: m, Source: s.source})
 		}

@@ -92,7 +92,7 @@ var (
 
 // plausible reports whether a service can have a model of that name.
 func (d *Discovery) plausible(s service, id string) bool {
-	if _, known := d.catalog.Model(s.id, id); known || s.custom || d.cfg.Overrides[id] != "" {
+	if _, known := d.catalog.Model(listed(s.id), id); known || s.custom || d.cfg.Overrides[id] != "" {
 		return true
 	}
 	switch s.api {
@@ -102,7 +102,7 @@ func (d *Discovery) plausible(s service, id string) bool {
 		return geminiName().MatchString(id)
 	}
 	switch s.id {
-	case "anthropic":
+	case "anthropic", "foundry":
 		return claudeName().MatchString(id)
 	case "openai":
 		return openAIName().MatchString(id)
@@ -163,7 +163,7 @@ func (d *Discovery) alias(ctx context.Context, alias, suffix string) (Choice, er
 
 // aliasOf resolves an alias at one service; the environment may say otherwise than the catalog.
 func (d *Discovery) aliasOf(service, alias string) (id string, ok bool) {
-	if service == "anthropic" || service == "bedrock" || service == "vertex" {
+	if slices.Contains([]string{"anthropic", "bedrock", "vertex", "foundry"}, service) {
 		variables := map[string][]string{
 			"opus":   {"ANTHROPIC_DEFAULT_OPUS_MODEL"},
 			"best":   {"ANTHROPIC_DEFAULT_OPUS_MODEL"},
@@ -175,7 +175,7 @@ func (d *Discovery) aliasOf(service, alias string) (id string, ok bool) {
 			return id, true
 		}
 	}
-	return d.catalog.Alias(service, alias)
+	return d.catalog.Alias(listed(service), alias)
 }
 
 // bare finds a model by its own id.
@@ -231,7 +231,7 @@ func (d *Discovery) maker(id string) string {
 // elsewhere finds a model at any service with a key.
 func (d *Discovery) elsewhere(ctx context.Context, id string) (Choice, bool) {
 	for _, s := range d.ready() {
-		if _, known := d.catalog.Model(s.id, id); known {
+		if _, known := d.catalog.Model(listed(s.id), id); known {
 			return d.choose(ctx, s, id), true
 		}
 	}

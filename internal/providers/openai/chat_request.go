@@ -150,7 +150,7 @@ func (m *Model) chatMessages(req provider.Request, names *wire.Names) []chatMess
 	if most == 0 {
 		most = 40
 	}
-	ids := wire.NewIDs("call_", func(id string) bool { return wire.WordID(id, most) })
+	ids := wire.NewIDs("call_", most)
 	for _, t := range m.turns(req.Messages) {
 		if t.Role == msg.Assistant {
 			out = append(out, m.chatAssistant(t, ids, names))

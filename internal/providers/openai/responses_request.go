@@ -118,7 +118,7 @@ func (m *Model) responsesBody(req provider.Request, names *wire.Names) (response
 
 // items writes the history as the service's flat list.
 func (m *Model) items(messages []msg.Message, names *wire.Names) ([]json.RawMessage, error) {
-	ids := wire.NewIDs("call_", func(id string) bool { return wire.WordID(id, 64) })
+	ids := wire.NewIDs("call_", 64)
 	out := []json.RawMessage{}
 	add := func(v any) error {
 		raw, err := wire.Marshal(v)

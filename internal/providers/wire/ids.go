@@ -12,24 +12,25 @@ import (
 // IDs gives the calls of one request ids that a service accepts, the same for a call and its
 // result, the same in every request, and no two calls the same one.
 type IDs struct {
-	valid func(string) bool
-	make  func(string) string
-	given map[string]string // original → given
-	taken map[string]bool
+	prefix string
+	most   int
+	given  map[string]string // original → given
+	taken  map[string]bool
 }
 
-// NewIDs returns a table for a service that accepts ids for which valid is true, and wants others
-// made by prefixing a digest with prefix.
-func NewIDs(prefix string, valid func(string) bool) *IDs {
-	return &IDs{
-		valid: valid,
-		make: func(id string) string {
-			sum := sha256.Sum256([]byte(id))
-			return prefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:15]))
-		},
-		given: map[string]string{},
-		taken: map[string]bool{},
+// NewIDs returns a table for a service that accepts ids of 1 to most characters of a-z, A-Z, 0-9, _
+// and -. Others become a digest behind prefix, as far as there is room.
+func NewIDs(prefix string, most int) *IDs {
+	return &IDs{prefix: prefix, most: most, given: map[string]string{}, taken: map[string]bool{}}
+}
+
+func (t *IDs) make(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	digest := strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:15]))
+	if len(t.prefix)+len(digest) > t.most {
+		return digest[:min(len(digest), t.most)]
 	}
+	return t.prefix + digest
 }
 
 // Of returns the id to send for id.
@@ -38,7 +39,7 @@ func (t *IDs) Of(id string) string {
 		return out
 	}
 	out := id
-	if !t.valid(id) {
+	if !WordID(id, t.most) {
 		out = t.make(id)
 	}
 	for n := 2; t.taken[out]; n++ { // an id made up met one that was there
