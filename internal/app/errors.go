@@ -36,3 +36,9 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // ResumeRefused is the id that was asked for.
 func (e *RefusedError) ResumeRefused() string { return e.Session }
+
+// published is an error in the very words that hosts of the public protocol look for.
+type published string
+
+// Error implements error.
+func (p published) Error() string { return string(p) }

@@ -60,7 +60,7 @@ func (s *Session) openTranscript(o Options) (opened, error) {
 	info, err := shelf.Resolve(query, o.Cwd)
 	if err != nil {
 		if errors.Is(err, transcript.ErrNotFound) {
-			return opened{}, &RefusedError{asked, fmt.Errorf("No conversation found with session ID: %s", asked)} //nolint:staticcheck // the published sentence
+			return opened{}, &RefusedError{asked, published("No conversation found with session ID: " + asked)}
 		}
 		return opened{}, &RefusedError{asked, err}
 	}
@@ -119,7 +119,7 @@ func (s *Session) resumeTranscript(path, id, at string) (opened, error) {
 
 func refusedAt(id, at string, err error) error {
 	if errors.Is(err, transcript.ErrNoMessage) {
-		err = fmt.Errorf("No message found with message.uuid of: %s", at) //nolint:staticcheck // the published sentence
+		err = published("No message found with message.uuid of: " + at)
 	}
 	return &RefusedError{id, err}
 }

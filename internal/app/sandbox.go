@@ -331,7 +331,7 @@ func Sandbox(ctx context.Context, o Options) (sandbox.Status, error) {
 	if err != nil {
 		return sandbox.Status{}, err
 	}
-	defer s.rooms.close(ctx) //nolint:errcheck // nothing was started
+	defer s.rooms.close(ctx) // nothing was started
 	s.rooms.box.sys.Forget()
 	return s.rooms.box.status(), nil
 }
@@ -343,7 +343,7 @@ func RunSandboxed(ctx context.Context, o Options, args []string) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	defer s.rooms.close(context.WithoutCancel(ctx)) //nolint:errcheck // the program's own code says what came of it
+	defer s.rooms.close(context.WithoutCancel(ctx)) // the code of the program says what came of it
 	spec := proc.Spec{Path: args[0], Args: args[1:], Dir: o.Cwd, Env: s.childEnv(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Label: args[0], Wraps: true}
 	c, err := s.rooms.box.sys.Start(s.rooms.owner, spec, s.rooms.box.config(tool.Confinement{Level: tool.Sandboxed}))
 	if err != nil {

@@ -137,6 +137,7 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 			if b.Tool == "StructuredOutput" {
 				t.output = b.Call
 			}
+			s.rooms.gate.speculate(ctx, tool.Call{ID: b.Call, Name: b.Tool, Literal: b.Input, Input: b.Input, Scope: s.scope})
 		case proto.Ended:
 			ended = b
 			continue // told after the costs are booked, with the result
