@@ -361,6 +361,10 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 	if got.code != 0 || got.err != "myelin: warning: without effect in this release: --agent\n" {
 		t.Errorf("%+v", got)
 	}
+	got = run(t, surroundings{deps: Deps{Inert: inertFlags()}}, "-p", "hi", "--resume=x", "--resume-drops-turn=y")
+	if got.code != 2 || got.opened != nil {
+		t.Errorf("a guard was ignored: %+v", got)
+	}
 	if got := run(t, surroundings{}, "-p", "hi", "--effort", "huge"); got.code != 0 || !strings.Contains(got.err, `effort "huge"`) {
 		t.Errorf("%+v", got)
 	}
@@ -603,6 +607,11 @@ func exotic(r rune) bool { return r > 0x7f && unicode.IsSpace(r) }
 func TestEveryFlagSaysWhatItDoes(t *testing.T) {
 	s := pflag.NewFlagSet("x", pflag.ContinueOnError)
 	(&Flags{}).define(s)
+	for _, name := range append(inertFlags(), guards()...) {
+		if s.Lookup(name) == nil {
+			t.Errorf("--%s is listed and does not exist", name)
+		}
+	}
 	s.VisitAll(func(f *pflag.Flag) {
 		if len(f.Usage) < 8 {
 			t.Errorf("--%s: %q", f.Name, f.Usage)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -45,7 +46,13 @@ func (c *command) session(ctx context.Context, root *cobra.Command) int {
 	if err != nil {
 		return c.fail(err)
 	}
-	if inert := f.inert(c.deps.Inert); len(inert) > 0 {
+	inert := f.inert(c.deps.Inert)
+	for _, guard := range guards() {
+		if slices.Contains(inert, "--"+guard) {
+			return c.fail(usagef("--%s cannot be heeded in this release", guard))
+		}
+	}
+	if len(inert) > 0 {
 		c.warn(warnInert(inert))
 	}
 	words := root.Flags().Args()
@@ -78,12 +85,6 @@ func (c *command) headless(ctx context.Context, o app.Options, prompt string) in
 		return c.fail(usagef("--resume needs a session id or title where nobody can choose from a list"))
 	}
 	h := f.headless(p)
-	signals, stop := p.notify(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	// With nobody listening for it the runtime dies of a broken pipe before a session could close.
-	_, listen := p.notify(syscall.SIGPIPE)
-	defer listen()
-	h.Signals = signals
 	if f.InputFormat == string(headless.StreamJSON) {
 		if c.deps.StreamInput == nil {
 			return c.fail(usagef("--input-format=stream-json is not part of this release"))
@@ -102,6 +103,13 @@ func (c *command) headless(ctx context.Context, o app.Options, prompt string) in
 	if err != nil {
 		return c.openFailed(h, err)
 	}
+	// Not before: until a session is there a signal may just end the program, whatever it waits for.
+	signals, stop := p.notify(terminated()...)
+	defer stop()
+	// With nobody listening for it the runtime dies of a broken pipe before a session could close.
+	_, listen := p.notify(syscall.SIGPIPE)
+	defer listen()
+	h.Signals = signals
 	if c.deps.Init != nil {
 		h.Init = func() headless.Init { return c.deps.Init(s) }
 	}
@@ -146,13 +154,13 @@ func (c *command) interactive(ctx context.Context, o app.Options, prompt string)
 		}
 		po.Terminal = t
 	}
-	signals, stop := p.notify(plain.Signals()...)
-	defer stop()
-	po.Signals = signals
 	s, err := c.deps.Open(ctx, o, f)
 	if err != nil {
 		return c.fail(err)
 	}
+	signals, stop := p.notify(plain.Signals()...)
+	defer stop()
+	po.Signals = signals
 	c.supply(&po, o, s)
 	return plain.Run(ctx, s, po)
 }

@@ -17,6 +17,7 @@ import (
 // Wired are the functions of this program's own parts.
 func Wired() Deps {
 	return Deps{
+		Inert:   inertFlags(),
 		Helpers: []Helper{func([]string) (int, bool) { return app.HelperMain() }},
 		Open:    openSession,
 		Init:    initOf,
