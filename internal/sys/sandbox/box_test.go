@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if handled, code := sandbox.HelperMain(); handled {
 		os.Exit(code)
 	}
-	if attackMain() {
+	if attackMain() || victimMain() {
 		return
 	}
 	if _, err := exec.LookPath("bwrap"); err != nil {

@@ -34,6 +34,7 @@ type seen struct {
 	link   string
 	hash   [sha256.Size]byte
 	hashed bool
+	flat   bool // its content does not count
 }
 
 // snapshot is what the protected paths of a plan were before a program, by path. Entries of
@@ -47,20 +48,25 @@ func (b *Box) look(p *plan) snapshot {
 	}
 	s := snapshot{}
 	for _, g := range p.guards {
-		b.lookAt(s, g.path, g.soft)
+		b.lookAt(s, g.path, g.flat)
 	}
 	return s
 }
 
-// lookAt records a path and, unless shallow, all below it. A stub of ours counts as nothing.
-func (b *Box) lookAt(s snapshot, path string, shallow bool) {
+// lookAt records a path and, unless flat, what it holds. A stub of ours counts as nothing.
+func (b *Box) lookAt(s snapshot, path string, flat bool) {
 	st, err := os.Lstat(path)
 	if err != nil || b.stubs.untouched(path, st) {
 		s[path] = seen{}
 		return
 	}
+	if flat {
+		link, _ := os.Readlink(path) // no link: no target
+		s[path] = seen{exists: true, flat: true, mode: st.Mode(), ino: inode(st), link: link}
+		return
+	}
 	s[path] = b.files.see(path, st)
-	if !st.IsDir() || shallow {
+	if !st.IsDir() {
 		return
 	}
 	n := 0
@@ -81,17 +87,15 @@ func (b *Box) lookAt(s snapshot, path string, shallow bool) {
 // contentCache remembers what small protected files hold, by their identity, so that an unchanged
 // file is read once.
 type contentCache struct {
-	mu    sync.Mutex // guards all below
-	files map[string]cached
+	mu    sync.Mutex      // guards all below
+	files map[string]seen // by path, the newest
+	texts map[[sha256.Size]byte][]byte
 	bytes int
 }
 
-type cached struct {
-	as   seen
-	data []byte
+func newContentCache() *contentCache {
+	return &contentCache{files: map[string]seen{}, texts: map[[sha256.Size]byte][]byte{}}
 }
-
-func newContentCache() *contentCache { return &contentCache{files: map[string]cached{}} }
 
 // see makes the record of a path. Only regular files are read.
 func (c *contentCache) see(path string, st fs.FileInfo) seen {
@@ -108,8 +112,8 @@ func (c *contentCache) see(path string, st fs.FileInfo) seen {
 func (c *contentCache) read(path string, s *seen) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if have, ok := c.files[path]; ok && have.as.sameFile(*s) {
-		s.hash, s.hashed = have.as.hash, true
+	if have, ok := c.files[path]; ok && have.sameFile(*s) {
+		s.hash, s.hashed = have.hash, true
 		return
 	}
 	f, err := os.Open(path)
@@ -123,21 +127,21 @@ func (c *contentCache) read(path string, s *seen) {
 	}
 	s.hash, s.hashed = sha256.Sum256(data), true
 	if c.bytes+len(data) > keepAll {
-		c.files, c.bytes = map[string]cached{}, 0
+		c.files, c.texts, c.bytes = map[string]seen{}, map[[sha256.Size]byte][]byte{}, 0
 	}
-	c.bytes += len(data) - len(c.files[path].data)
-	c.files[path] = cached{*s, data}
+	if _, known := c.texts[s.hash]; !known {
+		c.texts[s.hash] = data
+		c.bytes += len(data)
+	}
+	c.files[path] = *s
 }
 
 // content returns what a file held when it was as described.
-func (c *contentCache) content(path string, as seen) ([]byte, bool) {
+func (c *contentCache) content(as seen) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	have, ok := c.files[path]
-	if !ok || !as.hashed || have.as.hash != as.hash {
-		return nil, false
-	}
-	return have.data, true
+	data, ok := c.texts[as.hash]
+	return data, ok && as.hashed
 }
 
 // sameFile reports that nothing points to a change: same file, same times.
@@ -154,11 +158,16 @@ func (s seen) unchanged(o seen) bool {
 	if !s.exists || s.mode.IsDir() || s.sameFile(o) {
 		return true
 	}
+	if s.flat && o.flat {
+		return true
+	}
 	return s.hashed && o.hashed && s.hash == o.hash
 }
 
 // check compares the protected paths with what they were. Whatever was put there or changed is moved
-// to the quarantine, what was there before is restored where it is known, and both are told.
+// to the quarantine, what was there before is restored where it is known, and both are told. What a
+// mount has held all the time can only have been changed from outside, by the user or by this
+// program, and is left alone.
 func (c *Command) check() (found []Violation, notes []string) {
 	c.looking.Lock()
 	defer c.looking.Unlock()
@@ -179,7 +188,9 @@ func (c *Command) check() (found []Violation, notes []string) {
 		}
 	}
 	slices.Sort(changed)
-	changed = p.withoutSoft(changed)
+	changed = slices.DeleteFunc(p.withoutSoft(changed), func(path string) bool {
+		return p.byOthers(path) || harmlessConfig(b.files, path, before[path], now[path])
+	})
 	var moved []string
 	for _, path := range changed {
 		if slices.ContainsFunc(moved, func(m string) bool { return path != m && within(path, m) && !before[path].exists }) {
@@ -213,7 +224,7 @@ func (c *Command) accept(path string) {
 	defer c.looking.Unlock()
 	for _, g := range c.plan.guards {
 		if within(path, g.path) {
-			c.box.lookAt(c.before, path, g.soft)
+			c.box.lookAt(c.before, path, g.flat)
 			for dir := filepath.Dir(path); within(dir, g.path); dir = filepath.Dir(dir) {
 				if st, err := os.Lstat(dir); err == nil {
 					c.before[dir] = c.box.files.see(dir, st)
@@ -330,7 +341,7 @@ func (b *Box) restore(path string, was seen) (bool, error) {
 		}
 		return true, os.Chmod(path, was.mode.Perm())
 	}
-	data, ok := b.files.content(path, was)
+	data, ok := b.files.content(was)
 	if !ok {
 		return false, nil
 	}

@@ -17,15 +17,16 @@ import (
 // plan is a config brought to the paths of this moment: links resolved, wildcards expanded, what is
 // missing named.
 type plan struct {
-	write   []string // writable roots, links resolved
-	git     []string // those of them that are a repository shared by worktrees
-	temp    []string // those of them that are temporary or caches: nothing in them is protected
-	guards  []guard  // protected paths inside them
-	ro      []string // read-only inside a writable root
-	hide    []string // may not be read, exist
-	reopen  []string // readable again inside hide
-	stubbed []string // stubs made for this program
-	free    bool     // files are not confined
+	write   []string        // writable roots, links resolved
+	git     []string        // those of them that are a repository shared by worktrees
+	temp    []string        // those of them that are temporary or caches: nothing in them is protected
+	guards  []guard         // protected paths inside them
+	ro      []string        // read-only inside a writable root
+	hide    []string        // may not be read, exist
+	reopen  []string        // readable again inside hide
+	stubbed []string        // stubs made for this program
+	held    map[string]held // protected paths that a mount holds, stubs too, and what lies there
+	free    bool            // files are not confined
 	notes   []string
 }
 
@@ -152,7 +153,7 @@ func (p *plan) protect(cfg Config) {
 		return bad
 	})
 	for _, a := range always {
-		all = append(all, guard{path: a, stub: dirStub})
+		all = append(all, guard{path: a, stub: dirStub, flat: true})
 	}
 	seen := map[string]bool{}
 	for _, g := range all {
@@ -290,7 +291,7 @@ func (p *plan) mounts() []mount {
 	}
 	for _, g := range p.guards {
 		switch st, err := os.Lstat(g.path); {
-		case g.soft, err != nil:
+		case g.soft, g.only, err != nil:
 		case st.Mode()&os.ModeSymlink != 0:
 			p.linkTarget(g.path, put, guarded)
 		default:
@@ -343,6 +344,47 @@ func (p *plan) linkTarget(path string, put func(mountKind, string), guarded func
 	}
 	guarded(target)
 	put(bindRO, target)
+}
+
+// held is what lies at a path on which a mount was made. It is kept open, so that its number is not
+// given to another file meanwhile.
+type held struct {
+	ino   uint64
+	close func()
+}
+
+// hold remembers what the mounts of the protected paths were made on.
+func (p *plan) hold() {
+	p.held = map[string]held{}
+	for _, m := range p.mounts() {
+		if m.kind != bindRO {
+			continue
+		}
+		if h, err := openHeld(m.path); err == nil {
+			p.held[m.path] = h
+		}
+	}
+}
+
+// letGo ends hold.
+func (p *plan) letGo() {
+	for _, h := range p.held {
+		h.close()
+	}
+	p.held = nil
+}
+
+// byOthers reports that a change at path was made from outside of the sandbox: a mount that was in
+// place all the time lies at it or above it.
+func (p *plan) byOthers(path string) bool {
+	for at, h := range p.held {
+		if within(path, at) {
+			if st, err := os.Lstat(at); err == nil && inode(st) == h.ino {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // covered reports whether a mount would lie in a hidden folder, where there is nothing to bind to.

@@ -21,8 +21,9 @@ const (
 type guard struct {
 	path string
 	stub stubKind
-	// soft: an ordinary project may hold it; it is put aside only together with its likes.
-	soft bool
+	soft bool // an ordinary project may hold it: not mounted, and put aside only together with its likes
+	flat bool // what lies in it may be changed by this very program: only what it is counts, not what it holds
+	only bool // looked after, but not mounted: a mount above holds it, or this program must be able to make it
 }
 
 // projectNames are protected in the directory of the work and in every one above it, as far as
@@ -64,16 +65,29 @@ func guards(root, home string) []guard {
 	add(starts, ".gitconfig")
 	add(noStub, ".gitmodules", ".ripgreprc")
 	add(dirStub, ".vscode", ".idea", ".envrc")
+	if isDir(filepath.Join(root, ".git")) {
+		out = append(out, guard{path: filepath.Join(root, ".git"), flat: true, only: true})
+	}
 	out = append(out, bareGuards(root)...)
 	out = append(out, repoGuards(filepath.Join(root, ".git"))...)
 	return append(out, nestedGuards(root)...)
 }
 
+// ownFiles are those of [projectNames] that this program makes itself: a folder in their place would
+// be in its way.
+var ownFiles = []string{"settings.json", "settings.local.json", "scheduled_tasks.json"}
+
 // projectGuards are the names that matter in a root and in the directories above it.
 func projectGuards(dir string) []guard {
+	native := filepath.Join(dir, ".myelin")
 	out := []guard{
 		{path: filepath.Join(dir, ".mcp.json"), stub: dirStub},
-		{path: filepath.Join(dir, ".myelin"), stub: dirStub},
+		{path: native, stub: dirStub, flat: true},
+	}
+	if isDir(native) {
+		for _, n := range projectNames {
+			out = append(out, guard{path: filepath.Join(native, n), only: true})
+		}
 	}
 	guest := filepath.Join(dir, ".claude")
 	st, err := os.Lstat(guest)
@@ -90,7 +104,11 @@ func projectGuards(dir string) []guard {
 		return append(out, guard{path: guest})
 	}
 	for _, n := range projectNames {
-		out = append(out, guard{path: filepath.Join(guest, n), stub: dirStub})
+		g := guard{path: filepath.Join(guest, n), stub: dirStub}
+		if slices.Contains(ownFiles, n) {
+			g.stub = noStub
+		}
+		out = append(out, g)
 	}
 	return out
 }
@@ -100,7 +118,7 @@ func bareGuards(root string) []guard {
 	bare := isGitDir(root)
 	var out []guard
 	for _, n := range bareNames {
-		out = append(out, guard{path: filepath.Join(root, n), soft: !bare})
+		out = append(out, guard{path: filepath.Join(root, n), soft: !bare, flat: true})
 	}
 	return out
 }

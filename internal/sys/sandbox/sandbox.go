@@ -122,8 +122,12 @@ func (b *Box) Start(owner *proc.Owner, spec proc.Spec, cfg Config) (*Command, er
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	if level != Partial && !p.free {
+		p.hold()
+	}
 	c.before = b.look(p)
 	if err := c.start(owner, spec, level); err != nil {
+		p.letGo()
 		b.stubs.release(p.stubbed)
 		return nil, err
 	}
@@ -157,6 +161,10 @@ func (c *Command) Finish(output string) Report {
 		}
 		c.box.stubs.release(c.plan.stubbed)
 		found, notes := c.check()
+		c.looking.Lock()
+		c.plan.letGo()
+		c.before = nil // checked for the last time
+		c.looking.Unlock()
 		c.report.Violations = append(c.report.Violations, found...)
 		c.report.Notes = append(c.plan.notes, notes...)
 		c.report.Violations = append(c.report.Violations, c.plan.guess(output)...)

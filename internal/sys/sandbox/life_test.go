@@ -1,0 +1,472 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+)
+
+// running is a command that waits for a file named "go" in the project.
+func (c *cell) running(script string) (*sandbox.Command, *buffer) {
+	c.t.Helper()
+	out := &buffer{}
+	if err := os.Remove(filepath.Join(c.dir, "go")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		c.t.Fatal(err)
+	}
+	cmd, err := c.box.Start(c.owner, proc.Spec{
+		Path: "/bin/bash", Args: []string{"-c", "touch ready; until [ -e go ]; do sleep 0.02; done; " + script}, Dir: c.dir,
+		Env: os.Environ(), Stdout: out, Stderr: out,
+	}, c.cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.await("ready")
+	return cmd, out
+}
+
+func (c *cell) await(name string) {
+	c.t.Helper()
+	for limit := time.Now().Add(20 * time.Second); ; {
+		if _, err := os.Stat(filepath.Join(c.dir, name)); err == nil {
+			return
+		}
+		if time.Now().After(limit) {
+			c.t.Fatalf("%s does not come", name)
+		}
+	}
+}
+
+func (c *cell) put(name, text string) {
+	c.t.Helper()
+	path := filepath.Join(c.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cell) text(name string) string {
+	data, err := os.ReadFile(filepath.Join(c.dir, name))
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func (c *cell) end(cmd *sandbox.Command) sandbox.Report {
+	c.t.Helper()
+	c.put("go", "")
+	<-cmd.Process.Done()
+	return cmd.Finish("")
+}
+
+func TestCommandsSideBySideShareTheirStubs(t *testing.T) {
+	c := newCell(t)
+	first, _ := c.running("(echo evil > .mcp.json) 2>/dev/null; (mkdir -p .vscode && echo evil > .vscode/x) 2>/dev/null; true")
+	if out, _, report := c.run("ls -A; (echo evil > .mcp.json) 2>/dev/null; true"); !strings.Contains(out, ".mcp.json") || len(report.Violations) != 0 {
+		t.Errorf("second: %s %+v", out, report)
+	}
+	if _, err := os.Stat(filepath.Join(c.dir, ".mcp.json")); err != nil {
+		t.Error("the stub of the first was taken away by the second")
+	}
+	if report := c.end(first); len(report.Violations) != 0 {
+		t.Errorf("first: %+v", report)
+	}
+	for _, n := range []string{".mcp.json", ".vscode", ".claude", ".myelin"} {
+		if _, err := os.Lstat(filepath.Join(c.dir, n)); err == nil {
+			t.Errorf("%s is left", n)
+		}
+	}
+}
+
+func TestWhatOthersChangeMeanwhileStays(t *testing.T) {
+	c := newCell(t)
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", args...)
+		cmd.Dir = c.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v %s", args, err, out)
+		}
+	}
+	git("init", "-q")
+	c.put(".myelin/settings.local.json", "old")
+	c.put(".claude/settings.json", "old")
+	cmd, _ := c.running("true")
+	c.put(".vscode/settings.json", "by the editor")             // in a stub
+	c.put(".myelin/settings.local.json", "by us")               // in a folder that is held
+	c.put(".claude/settings.json", "by the user")               // the file itself is held
+	git("config", "branch.x.remote", "origin")                  // git replaces the file
+	git("remote", "add", "origin", "https://example.com/x.git") //
+	git("config", "user.name", "x")                             // not on the list of harmless keys: put aside
+	report := c.end(cmd)
+	for name, want := range map[string]string{
+		".vscode/settings.json": "by the editor", ".myelin/settings.local.json": "by us", ".claude/settings.json": "by the user",
+	} {
+		if got := c.text(name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := c.text(".git/config"); strings.Contains(got, "name = x") || len(report.Violations) != 1 {
+		t.Errorf("config %q, %+v", got, report)
+	}
+	cmd, _ = c.running("true")
+	git("config", "branch.y.merge", "refs/heads/y")
+	if report := c.end(cmd); len(report.Violations) != 0 || !strings.Contains(c.text(".git/config"), "refs/heads/y") {
+		t.Errorf("%+v\n%s", report, c.text(".git/config"))
+	}
+}
+
+func TestAcceptAndCheckWhileACommandRuns(t *testing.T) {
+	c := newCell(t)
+	c.put(".claude/skills/x", "old")
+	cmd, _ := c.running("true")
+	// Made where nothing is mounted: by the command, as far as the box can know.
+	c.put(".claude/settings.local.json", "planted")
+	found := c.box.Check()
+	if len(found) != 1 || !found[0].Certain || found[0].Path != filepath.Join(c.dir, ".claude/settings.local.json") || c.text(".claude/settings.local.json") == "planted" {
+		t.Errorf("%+v", found)
+	}
+	c.put(".claude/settings.local.json", "ours")
+	c.box.Accept(filepath.Join(c.dir, ".claude/settings.local.json"), filepath.Join(c.dir, "unprotected"))
+	if found := c.box.Check(); len(found) != 0 {
+		t.Errorf("what was accepted: %+v", found)
+	}
+	c.put(".claude/settings.local.json", "changed again")
+	report := c.end(cmd)
+	if c.text(".claude/settings.local.json") != "ours" || len(report.Violations) != 1 || !strings.Contains(report.Violations[0].Detail, "restored") {
+		t.Errorf("%q %+v", c.text(".claude/settings.local.json"), report)
+	}
+	kept, _ := filepath.Glob(filepath.Join(c.cfg.Quarantine, "*"))
+	if len(kept) != 2 {
+		t.Errorf("quarantine: %v", kept)
+	}
+	if again := cmd.Finish("x"); len(again.Violations) != 1 {
+		t.Errorf("a second finish says %+v", again)
+	}
+}
+
+func TestStubsOfAKilledProcessAreCleaned(t *testing.T) {
+	c := newCell(t)
+	state := filepath.Join(filepath.Dir(c.dir), "state")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim := exec.Command(self, "victim", c.dir, state)
+	victim.Env = append(os.Environ(), "TMPDIR="+c.cfg.Temp)
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c.await("ready")
+	if err := victim.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = victim.Wait()
+	c.put(".vscode/mine", "the user's")
+	if _, err := os.Stat(filepath.Join(c.dir, ".mcp.json")); err != nil {
+		t.Fatal("nothing was left behind to clean")
+	}
+	if err := c.box.Clean(); err != nil {
+		t.Error(err)
+	}
+	for _, n := range []string{".mcp.json", ".idea", ".envrc"} {
+		if _, err := os.Lstat(filepath.Join(c.dir, n)); err == nil {
+			t.Errorf("%s is left", n)
+		}
+	}
+	if c.text(".vscode/mine") != "the user's" {
+		t.Error("what the user put there is gone")
+	}
+	if left, _ := filepath.Glob(filepath.Join(state, "stubs", "*")); len(left) != 0 {
+		t.Errorf("journals: %v", left)
+	}
+	// What runs now is not cleaned away.
+	cmd, _ := c.running("true")
+	if err := c.box.Clean(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(c.dir, ".mcp.json")); err != nil {
+		t.Error("the stub of a running command was cleaned")
+	}
+	c.end(cmd)
+}
+
+// victimMain starts a confined program and waits to be killed.
+func victimMain() bool {
+	if len(os.Args) != 4 || os.Args[1] != "victim" {
+		return false
+	}
+	box := sandbox.New(sandbox.Options{StateDir: os.Args[3]})
+	_, err := box.Start(proc.NewHost(proc.Options{}).Owner("x"), proc.Spec{
+		Path: "/bin/sh", Args: []string{"-c", "touch ready; sleep 334"}, Dir: os.Args[2], Env: os.Environ(),
+	}, sandbox.Config{Dir: os.Args[2], Write: []string{os.Args[2]}, Show: []string{filepath.Dir(os.Args[2])}})
+	if err != nil {
+		os.Stderr.WriteString(err.Error() + "\n")
+	}
+	select {}
+}
+
+func TestStopGivesTheProgramsInsideTheirGrace(t *testing.T) {
+	c := newCell(t)
+	cmd, out := c.running("trap 'echo polite; exit 7' TERM; touch armed; while :; do sleep 0.02; done")
+	c.put("go", "")
+	c.await("armed")
+	exit := cmd.Process.Stop("the test says so")
+	cmd.Finish("")
+	if !strings.Contains(out.String(), "polite") || exit.Code != 7 || exit.Stopped == "" {
+		t.Errorf("%q %+v", out.String(), exit)
+	}
+}
+
+func TestBackendThatCannotStart(t *testing.T) {
+	c := newCell(t)
+	c.box.Probe(context.Background(), c.cfg)
+	start := func(cfg sandbox.Config, spec proc.Spec) error {
+		cmd, err := c.box.Start(c.owner, spec, cfg)
+		if err == nil {
+			<-cmd.Process.Done()
+			cmd.Finish("")
+		}
+		return err
+	}
+	spec := proc.Spec{Path: "/bin/sh", Args: []string{"-c", "echo x > ran"}, Dir: filepath.Join(c.out, "not-there"), Env: os.Environ()}
+	if err := start(c.cfg, spec); !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), "not-there") {
+		t.Errorf("no such directory: %v", err)
+	}
+	missing := c.cfg
+	missing.Bwrap = "/nowhere/bwrap"
+	spec.Dir = c.dir
+	if err := start(missing, spec); !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
+		t.Errorf("no backend: %v", err)
+	}
+	spec.Path = "/nowhere/program"
+	if err := start(c.cfg, spec); err == nil {
+		t.Error("no program, no error")
+	}
+	if c.text("ran") == "x\n" {
+		t.Error("it ran")
+	}
+	for _, n := range []string{".mcp.json", ".vscode"} {
+		if _, err := os.Lstat(filepath.Join(c.dir, n)); err == nil {
+			t.Errorf("%s is left after a failed start", n)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	c := newCell(t)
+	t.Setenv("SECRET_KEY", "x")
+	t.Setenv("GOCACHE", "/mine")
+	t.Setenv("HTTPS_PROXY", "http://outside:1")
+	c.cfg.DropEnv = []string{"*_KEY"}
+	c.cfg.Cache = filepath.Join(filepath.Dir(c.dir), "cache")
+	if err := os.Mkdir(c.cfg.Cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, _, _ := c.run("echo [$SECRET_KEY] $GOCACHE $npm_config_cache; echo $http_proxy $HTTPS_PROXY $all_proxy $NO_PROXY; echo $GIT_SSH_COMMAND; mkdir -p $XDG_CACHE_HOME && echo cached > $XDG_CACHE_HOME/x && cat $XDG_CACHE_HOME/x")
+	want := "[] /mine " + c.cfg.Cache + "/npm\nhttp://127.0.0.1:61128 http://127.0.0.1:61128 socks5h://127.0.0.1:61080 localhost,127.0.0.1,::1\n" +
+		"ssh -o ProxyCommand='/run/myelin-sandbox __sandbox connect 127.0.0.1:61128 %h %p'\ncached\n"
+	if out != want {
+		t.Errorf("got %s\nwant %s", out, want)
+	}
+}
+
+func TestTunnelForSSH(t *testing.T) {
+	c := newCell(t)
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	go func() {
+		for {
+			conn, err := server.Accept()
+			if err != nil {
+				return
+			}
+			buf := make([]byte, 5)
+			n, _ := conn.Read(buf)
+			fmt.Fprintf(conn, "got %s", buf[:n])
+			conn.Close()
+		}
+	}()
+	_, port, err := net.SplitHostPort(server.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.cfg.Network = sandbox.Network{
+		Decide: func(_ context.Context, to sandbox.Host) sandbox.Decision {
+			return sandbox.Decision{Allow: to.Name == "git.test", Local: true}
+		},
+		Resolve: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+		},
+	}
+	out, exit, _ := c.run("printf hello | /run/myelin-sandbox __sandbox connect 127.0.0.1:61128 git.test " + port)
+	if out != "got hello" || exit.Code != 0 {
+		t.Errorf("%q %+v", out, exit)
+	}
+	if out, exit, _ := c.run("/run/myelin-sandbox __sandbox connect 127.0.0.1:61128 other.test 22 </dev/null"); exit.Code == 0 || !strings.Contains(out, "403") {
+		t.Errorf("%q %+v", out, exit)
+	}
+}
+
+func TestOneQuestionAHost(t *testing.T) {
+	c := newCell(t)
+	var asked atomic.Int32
+	release := make(chan struct{})
+	c.cfg.Network = sandbox.Network{Decide: func(context.Context, sandbox.Host) sandbox.Decision {
+		if asked.Add(1) == 1 {
+			<-release
+		}
+		return sandbox.Decision{Why: "no"}
+	}}
+	out := &buffer{}
+	var requests strings.Builder
+	for range 5 {
+		requests.WriteString("(exec 3<>/dev/tcp/127.0.0.1/61128; printf 'GET http://a.test/ HTTP/1.1\\r\\n\\r\\n' >&3; touch sent.$BASHPID; cat <&3) & ")
+	}
+	cmd, err := c.box.Start(c.owner, proc.Spec{Path: "/bin/bash", Args: []string{"-c", requests.String() + "wait"}, Dir: c.dir, Env: os.Environ(), Stdout: out, Stderr: out}, c.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(20 * time.Second); ; {
+		if sent, _ := filepath.Glob(filepath.Join(c.dir, "sent.*")); len(sent) == 5 && asked.Load() > 0 {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatal("the requests were not sent")
+		}
+	}
+	close(release)
+	<-cmd.Process.Done()
+	report := cmd.Finish("")
+	if n := strings.Count(out.String(), "403"); n != 5 {
+		t.Errorf("%d answers: %s", n, out.String())
+	}
+	if len(report.Violations) != 1 || report.Violations[0].Host != "a.test:80" {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestUpstreamProxy(t *testing.T) {
+	c := newCell(t)
+	tg := newTarget(t)
+	var mu sync.Mutex
+	var seen []string
+	upstream := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		seen = append(seen, r.Method+" "+r.Host+" "+r.Header.Get("Proxy-Authorization"))
+		mu.Unlock()
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		out, err := net.Dial("tcp", tg.Listener.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { _, _ = out.(*net.TCPConn).ReadFrom(conn) }()
+		_, _ = conn.(*net.TCPConn).ReadFrom(out)
+		conn.Close()
+	})}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = upstream.Serve(l) }()
+	defer upstream.Close()
+	c.cfg.Network = sandbox.Network{
+		Decide: func(_ context.Context, to sandbox.Host) sandbox.Decision {
+			return sandbox.Decision{Allow: to.Name == "public.test"}
+		},
+		Resolve:  func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("the proxy resolves") },
+		Upstream: "http://u:p@" + l.Addr().String(),
+	}
+	out, _, _ := c.run("/run/myelin-sandbox attack get http://public.test/path; /run/myelin-sandbox attack get http://denied.test/; /run/myelin-sandbox attack get http://127.0.0.1:1/")
+	mu.Lock()
+	defer mu.Unlock()
+	if !strings.Contains(out, "reached as public.test/path") || len(seen) != 1 || seen[0] != "CONNECT public.test:80 Basic dTpw" {
+		t.Errorf("%s %v", out, seen)
+	}
+}
+
+func TestContainerEngine(t *testing.T) {
+	c := newCell(t)
+	bin := filepath.Join(filepath.Dir(c.dir), "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// An engine that runs the command here and says what it was told.
+	fake := "#!/bin/sh\nfor a; do echo \"$a\"; done > " + c.dir + "/argv\nwhile [ \"$1\" != an/image ]; do shift; done\nshift\nexec \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "podman"), []byte(fake), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	c.cfg.Container = &sandbox.Engine{Image: "an/image"}
+	if st := c.box.Probe(context.Background(), c.cfg); st.Level != sandbox.Container || st.State() != "on (container)" {
+		t.Errorf("%+v", st)
+	}
+	out, exit, _ := c.run("echo hi; exit 4")
+	if out != "hi\n" || exit.Code != 4 || !strings.Contains(c.text("argv"), "--network=none\n") || !strings.Contains(c.text("argv"), "--userns=keep-id") {
+		t.Errorf("%q %+v %s", out, exit, c.text("argv"))
+	}
+	c.cfg.Container.Program = "no-such-engine"
+	if st := c.box.Probe(context.Background(), c.cfg); st.Level != sandbox.None || !strings.Contains(st.State(), "off (unavailable") {
+		t.Errorf("%+v", st)
+	}
+	if _, err := c.box.Start(c.owner, proc.Spec{Path: "true"}, c.cfg); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestProbeIsKeptAndForgotten(t *testing.T) {
+	c := newCell(t)
+	state := filepath.Join(filepath.Dir(c.dir), "state")
+	first := c.box.Probe(context.Background(), sandbox.Config{})
+	file := filepath.Join(state, "probe.json")
+	data, err := os.ReadFile(file)
+	if err != nil || first.Level != sandbox.Full {
+		t.Fatal(first, err)
+	}
+	// Another box takes the result; a changed key does not count.
+	marked := bytes.Replace(data, []byte(`"Version":"`), []byte(`"Version":"kept `), 1)
+	if err := os.WriteFile(file, marked, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if st := sandbox.New(sandbox.Options{StateDir: state}).Probe(context.Background(), sandbox.Config{}); !strings.HasPrefix(st.Version, "kept ") {
+		t.Errorf("not taken: %+v", st)
+	}
+	other := bytes.Replace(marked, []byte(`"key":"`), []byte(`"key":"x`), 1)
+	if err := os.WriteFile(file, other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	box := sandbox.New(sandbox.Options{StateDir: state})
+	if st := box.Probe(context.Background(), sandbox.Config{}); strings.HasPrefix(st.Version, "kept ") || st.Level != sandbox.Full {
+		t.Errorf("taken: %+v", st)
+	}
+	box.Forget()
+	if _, err := os.Stat(file); err == nil {
+		t.Error("still kept")
+	}
+}
