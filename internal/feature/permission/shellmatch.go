@@ -245,13 +245,16 @@ func (s *shellEval) critical(u *shellsyntax.PathUse) bool {
 	if u.Path == "" {
 		return false
 	}
+	if t := strings.TrimRight(u.Text, `/\`); len(t) == 2 && t[1] == ':' && (t[0]|0x20 >= 'a' && t[0]|0x20 <= 'z') {
+		return true // the root of a drive
+	}
 	return s.criticalPath(u.Path) || s.criticalPath(s.placeOf(u.Path).real)
 }
 
 // criticalIfEmpty judges a path as it would be if all that is unknown in it were empty.
 func (s *shellEval) criticalIfEmpty(u *shellsyntax.PathUse) bool {
 	if u.Empty == "" {
-		return false
+		return u.Tilde // "~user": somebody's home
 	}
 	if u.Glob {
 		return s.criticalGlob(u.Empty)

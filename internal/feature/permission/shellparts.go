@@ -467,7 +467,7 @@ func (s *shellEval) writeVerdict(p *shellsyntax.Part, u *shellsyntax.PathUse, v 
 	if name := s.protectedName(pl); name != "" {
 		return partVerdict{kind: BySafety, why: fmt.Sprintf("it writes %s, which is protected (%s)", s.shown(u, pl), name)}
 	}
-	if u.Tilde || !s.inside(pl) {
+	if u.Expands || !s.inside(pl) {
 		return partVerdict{kind: ByDirectory, why: fmt.Sprintf("it writes %s, outside of the working directories", s.shown(u, pl))}
 	}
 	if s.pol.Mode == AcceptEdits && (u.Redirect || v.kind == ByMode) {

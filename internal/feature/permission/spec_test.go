@@ -54,7 +54,7 @@ func TestEveryParagraph(t *testing.T) {
 				rules = append(rules, r)
 			}
 		}
-		command := strings.ReplaceAll(f[3], `\n`, "\n")
+		command := strings.NewReplacer(`\n`, "\n", `\u00a0`, "\u00a0").Replace(f[3])
 		d := decideLine(t, mode, rules, command)
 		if want := Behavior(strings.TrimSpace(f[0])); d.Behavior != want {
 			t.Errorf("%s\n\tgot %s: %s", line, d.Behavior, d.Reason.Text)
@@ -427,6 +427,44 @@ ask | d |  | readonly X=1
 ask | d |  | A[0]=1
 allow | d | +Bash | FOO=1
 ask | d | +Bash | PATH=/x
+## more of what these kinds hold
+ask | d |  | echo $HOME
+allow | d |  | ls "$PWD/src"
+ask | e |  | touch $HOME/app/x
+ask | e |  | touch $PWD/x
+ask | d |  | ls > /dev/tty
+ask | d |  | git diff /etc/passwd README.md
+ask | d |  | git log -- ../x
+ask | d |  | git grep x -- ../..
+allow | d |  | git log main..dev
+ask | d |  | sed ':a;e id' f
+ask | e |  | sed -i '' 's/a/b/w /etc/x' f
+ask | d | +Bash(less *) | less README.md
+ask | d | +Bash(vim *) | vim +:!id x
+allow | d | +Bash(make *) | make CC=clang test
+ask | d | +Bash(docker *) | docker -H x run img ls
+ask | d | +Bash(docker *) | docker --context prod exec c ls
+deny | d | -Bash(rm *) | env - rm x
+deny | d | -Bash(rm *) | su - dev -c 'rm x'
+deny | d | -Bash(rm *) | taskset -c 0 rm x
+deny | d | -Bash(rm *) | bash -euo pipefail -c 'rm x'
+deny | d | -Bash(rm *) | builtin eval 'rm x'
+deny | d | -Bash(rm *) | rm{,} x
+ask | b |  | rm -rf ~dev
+ask | b |  | rm -rf C:/
+ask | b |  | find / -exec rm -rf {} +
+ask | b |  | cd / && rm -rf *
+ask | b |  | cd .. && rm -rf ./*
+allow | b |  | cd build && rm -rf *
+deny | d | -Edit(/src/**) | rm -rf src
+deny | d | -Read(./.env) | mv . /tmp/x
+allow | e | -Read(.env) | rm -rf build
+ask | d |  | ls\u00a0x
+allow | d | -Bash(timeout:*) | ls
+deny | d | -Bash(timeout:*) | timeout 5 ls
+ask | d |  | for x in a; do; done
+ask | d |  | ls &&& ls
+ask | d |  | echo a > > b
 ## modes
 ask | p | +Bash(npm *) | npm test
 ask | p |  | ls > x

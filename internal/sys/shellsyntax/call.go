@@ -308,7 +308,7 @@ func (w *walker) builtins(i int, st *dirs) (ok, fail *dirs) {
 	case "hash", "enable":
 		for _, a := range args {
 			if !strings.HasPrefix(a.Value, "-") {
-				w.define(a.Value, true)
+				w.define(a.Value, definition{opaque: true, moves: true})
 			}
 		}
 		p.Exec = append(p.Exec, last.Name+" changes what a name runs")
@@ -347,7 +347,7 @@ func (w *walker) alias(p *Part, args []Word) {
 		if !ok {
 			continue
 		}
-		w.define(name, true)
+		w.define(name, definition{opaque: true, moves: true})
 		p.Exec = append(p.Exec, "alias changes what "+name+" runs")
 		if _, _, problem := readText(text); problem == "" {
 			w.pending = append(w.pending, pendingInner{text: text, isText: true, static: a.Static(), context: Inner})

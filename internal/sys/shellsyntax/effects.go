@@ -15,9 +15,9 @@ func (w *walker) describe(p *Part, st *dirs) {
 		p.WhyNot = "which program runs is only known at run time"
 		return
 	}
-	if opaque, defined := w.functions[form.Name]; defined && inShell(p) {
+	if def, defined := w.functions[form.Name]; defined && inShell(p) {
 		p.WhyNot = form.Name + " is a function or alias defined here"
-		if opaque {
+		if def.opaque {
 			p.Unknown = append(p.Unknown, p.WhyNot)
 		}
 		return
@@ -26,12 +26,31 @@ func (w *walker) describe(p *Part, st *dirs) {
 	p.Known = d.spec != nil
 	d.fromInput = d.throughXargs()
 	if d.spec == nil {
+		w.describeRunners(p, st)
 		p.WhyNot = d.name + " is not known to only read"
 		return
 	}
 	p.FileTool = d.spec.fileTool || d.name == "sed"
+	w.describeRunners(p, st)
 	d.run()
 	d.finish(form)
+}
+
+// describeRunners looks at the options of the runners around the innermost program, which may choose
+// another machine or shell.
+func (w *walker) describeRunners(p *Part, st *dirs) {
+	for k := 1; k < len(p.Forms); k++ {
+		if !p.Forms[k].Runner {
+			continue
+		}
+		outer := p.Forms[k-1]
+		d := describer{w: w, p: p, st: st, at: outer.At, name: path.Base("/" + outer.Name), words: p.Words[:p.Forms[k].At]}
+		if d.spec = specs()[d.name]; d.spec == nil {
+			continue
+		}
+		d.a = d.spec.take(d.words, d.at)
+		d.options()
+	}
 }
 
 // describer works on one command.
@@ -538,8 +557,14 @@ func (d *describer) special() {
 		d.sql()
 	case "docker", "podman", "nerdctl":
 		d.docker(ops)
-	case "less", "more", "vim", "vi", "nvim", "ex", "gvim", "rvim", "view":
-		d.not(d.name + " can start a shell")
+	case "less", "more":
+		d.runsProgram("can start a shell, and programs named in the environment")
+	case "vim", "vi", "nvim", "ex", "gvim", "rvim", "view":
+		for _, i := range ops {
+			if v := d.words[i].Value; len(v) > 1 && v[0] == '+' && !isNumber(v[1:]) {
+				d.runsProgram("is given a command to run")
+			}
+		}
 	case "crontab", "at", "batch", "systemd-run":
 		d.runsProgram("runs something later")
 	case "tput":
@@ -569,7 +594,7 @@ func (d *describer) make() {
 			continue
 		}
 		switch strings.TrimRight(name, ":?+! ") {
-		case "SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "MAKE", "CC", "CXX", "LD", "AR", "AS":
+		case "SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "MAKE":
 			d.runsProgram(name + "= names a program")
 		default:
 			if strings.Contains(d.words[i].Value, "$(") || strings.Contains(d.words[i].Value, "${") {
@@ -671,7 +696,7 @@ func (d *describer) finish(form Form) {
 	}
 	for i := d.at; i < len(d.words) && d.notRO == ""; i++ {
 		w := &d.words[i]
-		if w.Unknown() {
+		if w.Unknown() || (d.spec.operands == "t" || d.spec.operands == "printf") && (w.Home() || !w.Static() && !w.Glob()) {
 			d.not("the word " + w.Text + " is only known at run time")
 		} else if w.Glob() && !d.spec.glob && (d.spec.operands != "test" || i > d.at) {
 			d.not("the pattern " + w.Text + " could become an option of " + d.name)

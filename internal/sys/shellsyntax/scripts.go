@@ -26,6 +26,9 @@ func (d *describer) sed(ops []int) {
 		}
 		scripts = append(scripts, d.words[ops[0]].Value)
 		ops = ops[1:]
+		if scripts[0] == "" && len(ops) > 0 { // other seds take "-i ''": then this is the script
+			scripts = append(scripts, d.words[ops[0]].Value)
+		}
 	}
 	if d.a.maybe {
 		d.runsProgram("has a word that may be an option")
@@ -120,7 +123,7 @@ func (s *sedReader) command() bool {
 		s.skip(" \t0123456789")
 		return true
 	case ':', 'b', 't', 'T', 'v':
-		for s.pos < len(s.text) && s.peek() != '\n' && (s.peek() != ';' || c == ':') && s.peek() != '}' {
+		for s.pos < len(s.text) && s.peek() != '\n' && s.peek() != ';' && s.peek() != '}' {
 			s.pos++
 		}
 		return true

@@ -154,6 +154,7 @@ type PathUse struct {
 	Unknown   bool   // part of it is only known at run time
 	Unbased   bool   // relative to a directory that is not known
 	Tilde     bool   // written with "~"
+	Expands   bool   // written with "~", $HOME or $PWD
 	Below     bool   // everything below it, too
 	Redirect  bool   // the target of a redirection
 	Slash     bool   // written with a trailing slash

@@ -171,7 +171,7 @@ type walker struct {
 	loops     int  // depth of loops
 	depth     int
 	budget    *int
-	functions map[string]bool // names defined here; true: as something that cannot be followed
+	functions map[string]definition // names that mean something else from here on
 	pending   []pendingInner
 	piped     bool
 	pwd       bool   // $PWD is what the walk knows
@@ -236,7 +236,7 @@ func (w *walker) movesIn(n syntax.Node) bool {
 			case "command", "builtin", "noglob", "time", "-p", "--":
 				continue
 			default:
-				_, found = w.functions[word.Text]
+				found = w.functions[word.Text].moves
 			}
 			break
 		}
@@ -510,7 +510,8 @@ func (w *walker) funcDecl(c *syntax.FuncDecl, st *dirs, h held) (ok, fail *dirs)
 	if c.Name != nil {
 		name = c.Name.Value
 	}
-	w.define(name, false)
+	moves := w.mayMove() && w.movesIn(c.Body)
+	w.define(name, definition{moves: moves})
 	i := w.add(Part{Kind: Function, Source: "function " + name, Parent: h.parent, Context: h.context, Background: h.background, WhyNot: "defines the function " + name}, st)
 	inside := st
 	if w.mayMove() {
@@ -518,19 +519,25 @@ func (w *walker) funcDecl(c *syntax.FuncDecl, st *dirs, h held) (ok, fail *dirs)
 	}
 	w.stmt(c.Body, inside, held{parent: i, context: Inner, background: h.background})
 	after := st
-	if w.mayMove() && w.movesIn(c.Body) {
+	if moves {
 		after = w.anywhere(st)
 	}
 	return after, after
 }
 
-// define notes that a name means something else from here on. opaque tells that what it runs is not
-// fully known: the words after an alias are added to its text.
-func (w *walker) define(name string, opaque bool) {
+// definition is what is known of a name that is defined in the text.
+type definition struct {
+	opaque bool // what it runs is not fully known: the words after an alias are added to its text
+	moves  bool // running it may change the directory
+}
+
+// define notes that a name means something else from here on.
+func (w *walker) define(name string, d definition) {
 	if w.functions == nil {
-		w.functions = map[string]bool{}
+		w.functions = map[string]definition{}
 	}
-	w.functions[name] = w.functions[name] || opaque
+	old := w.functions[name]
+	w.functions[name] = definition{opaque: old.opaque || d.opaque, moves: old.moves || d.moves}
 }
 
 func (w *walker) testClause(c *syntax.TestClause, st *dirs, h held) {
@@ -765,20 +772,20 @@ func isDescriptor(s string) bool {
 // inertDevice tells the devices that keep nothing.
 func inertDevice(p string, intent Intent) bool {
 	switch p {
-	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr":
+	case "/dev/null", "/dev/stdout", "/dev/stderr":
 		return true
-	case "/dev/tty":
-		return intent == Write
+	case "/dev/stdin":
+		return intent == Read
 	}
-	rest, ok := strings.CutPrefix(p, "/dev/fd/")
-	return ok && rest != "" && isDescriptor(rest)
+	return false
 }
 
 // addUse notes that a part touches the path that is value of word.
 func (w *walker) addUse(p *Part, st *dirs, word *Word, value string, intent Intent, below bool) {
 	u := PathUse{
 		Text: word.Text, Intent: intent, Glob: word.Glob(), Unknown: word.Unknown(), Tilde: word.flags&flagTilde != 0,
-		Below: below, Recognise: true, Slash: len(value) > 1 && strings.HasSuffix(value, "/"),
+		Expands: word.flags&(flagTilde|flagHome|flagPwd) != 0,
+		Below:   below, Recognise: true, Slash: len(value) > 1 && strings.HasSuffix(value, "/"),
 	}
 	if word.Static() && len(value) != len(word.Value) {
 		u.Text = value
@@ -788,7 +795,7 @@ func (w *walker) addUse(p *Part, st *dirs, word *Word, value string, intent Inte
 	}
 	if word.Static() && strings.HasPrefix(value, "~") && value != word.Value { // --opt=~/x, of=~/x
 		if rest, ok := strings.CutPrefix(value, "~/"); ok && w.r.home != "" {
-			value, u.Tilde = w.r.home+"/"+rest, true
+			value, u.Tilde, u.Expands = w.r.home+"/"+rest, true, true
 		}
 	}
 	u.Rooted, u.Selected = word.Prefix > 0, word.flags&flagSelected != 0

@@ -296,6 +296,9 @@ func peel(words []Word, from int) (p peeled, ok bool) {
 				operands = 0
 			}
 			continue
+		case text == "-" && (name == "env" || name == "su"):
+			p.stripped = false
+			continue
 		case slices.Contains(w.after, text) && i+1 < len(words):
 			p.at = i + 1
 			return p, true
