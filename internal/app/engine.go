@@ -139,7 +139,11 @@ func (s *Session) stopping(t *turn) func(context.Context, engine.Turn) (engine.S
 	return func(ctx context.Context, turn engine.Turn) (engine.Stopping, error) {
 		next := cost.Usage{}
 		if turn.Calls > 0 { // the next request reads at least what this one left
-			next = cost.UsageOf(s.model().Info().Price, msg.Usage{CacheRead: turn.Usage.Context()})
+			price := s.model().Info().Price
+			if price.CacheRead == 0 { // not known to be cheaper
+				price.CacheRead = price.Input
+			}
+			next = cost.UsageOf(price, msg.Usage{CacheRead: turn.Usage.Context()})
 		}
 		if over := cost.Over(s.part.cost.Get(), "", next, s.effects.Now()); over != nil && (turn.Calls > 0 || over.Next == 0) {
 			return engine.Stopping{End: &tool.End{Reason: over.Error(), Outcome: string(proto.EndBudget)}}, nil

@@ -53,6 +53,7 @@ type streaming struct {
 	began    time.Time
 	heard    time.Time // wall time of the last real data
 	started  bool      // the service confirmed the request
+	billed   bool
 }
 
 // ask makes one request and runs the calls of its answer. It returns when the answer is over and
@@ -248,6 +249,7 @@ func (st *streaming) streamEnded(s state) {
 	if st.calls == 0 && st.stop == msg.StopMaxTokens { // cut, not finished: nobody's turn to stop yet
 		return
 	}
+	st.bill() // who decides about going on must know what this request used
 	stopping, err := st.cfg.Stop(st.ctx, Turn{
 		Rounds: s.rounds + 1, Calls: st.calls, Answer: st.messages, Usage: st.usage, Continued: s.continued,
 	})
@@ -278,9 +280,10 @@ func (st *streaming) finish(ended []*slot) {
 	}
 }
 
-// bill reports what the request used, also when it failed after the service took it up.
+// bill reports what the request used, once, also when it failed after the service took it up.
 func (st *streaming) bill() {
-	if st.cfg.Spent != nil && st.started {
+	if st.cfg.Spent != nil && st.started && !st.billed {
+		st.billed = true
 		st.cfg.Spent(Spending{
 			Lane: st.cfg.Lane, Model: st.model.Info(), Usage: st.usage,
 			Took: st.cfg.Effects.Now().Sub(st.began), Failed: st.err != nil,

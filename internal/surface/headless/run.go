@@ -20,8 +20,8 @@ import (
 type Session interface {
 	// Do carries out one operation.
 	Do(proto.Op) error
-	// Events yields everything that happens from now on, in order, until the session is closed or
-	// ctx ends.
+	// Events joins the stream at once and yields everything that happens from then on, in order, until
+	// the session is closed or ctx ends.
 	Events(ctx context.Context) iter.Seq[proto.Event]
 	// Close ends the session and everything it started.
 	Close(ctx context.Context) error
@@ -133,9 +133,10 @@ func (r *run) turns(ctx context.Context) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events := make(chan proto.Event)
-	go func() { // ends with the session, or with ctx
+	joined := r.session.Events(ctx) // before the prompt is sent: nothing of its turn may be missed
+	go func() {                     // ends with the session, or with ctx
 		defer close(events)
-		for e := range r.session.Events(ctx) {
+		for e := range joined {
 			select {
 			case events <- e:
 			case <-ctx.Done():

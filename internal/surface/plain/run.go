@@ -16,8 +16,8 @@ import (
 type Session interface {
 	// Do carries out one operation.
 	Do(proto.Op) error
-	// Events yields everything that happens from now on, in order, until the session is closed or
-	// ctx ends.
+	// Events joins the stream at once and yields everything that happens from then on, in order, until
+	// the session is closed or ctx ends.
 	Events(ctx context.Context) iter.Seq[proto.Event]
 	// View is a snapshot of what is in force.
 	View() View
@@ -135,9 +135,10 @@ func closeSession(ctx context.Context, s Session, o Options, code int) int {
 // follow passes the session's events on until it ends; then the channel is closed.
 func follow(ctx context.Context, s Session, crashed chan<- any) <-chan proto.Event {
 	events := make(chan proto.Event)
+	joined := s.Events(ctx)      // before anything is sent: nothing of its turn may be missed
 	go guarded(crashed, func() { // ends with the session, or with ctx
 		defer close(events)
-		for e := range s.Events(ctx) {
+		for e := range joined {
 			select {
 			case events <- e:
 			case <-ctx.Done():
