@@ -127,6 +127,10 @@ func (c *command) configList() *cobra.Command {
 }
 
 func printValues(w io.Writer, values []ConfigValue) {
+	if len(values) == 0 {
+		fmt.Fprintln(w, "nothing is set")
+		return
+	}
 	var out [][]string
 	for _, v := range values {
 		mark := " "

@@ -29,6 +29,9 @@ func (c *command) permissionsWhy() *cobra.Command {
 	s := c.share(cmd)
 	input := cmd.Flags().String("input", "", "the call's input as a JSON object")
 	shareRights(cmd, &s.from)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v; a command with options goes in quotes: myelin permissions why Bash 'rm -rf x'", flagError(err, cmd.Flags()))
+	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := s.options()
 		if err != nil {
