@@ -257,3 +257,32 @@ func TestAWSCredentials(t *testing.T) {
 		}
 	}
 }
+
+func FuzzBedrock(f *testing.F) {
+	f.Add([]byte{})
+	var whole []byte
+	for _, event := range []string{begin, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}`, stop} {
+		payload := fmt.Sprintf(`{"bytes":%q}`, base64.StdEncoding.EncodeToString([]byte(event)))
+		m := eventstream.Message{Payload: []byte(payload)}
+		m.Headers.Set(":message-type", eventstream.StringValue("event"))
+		m.Headers.Set(":event-type", eventstream.StringValue("chunk"))
+		var buf bytes.Buffer
+		if err := eventstream.NewEncoder().Encode(&buf, m); err != nil {
+			f.Fatal(err)
+		}
+		whole = append(whole, buf.Bytes()...)
+	}
+	f.Add(whole)
+	f.Add(whole[:len(whole)-5])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		client := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			rec := httptest.NewRecorder()
+			rec.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
+			rec.Body.Write(body)
+			return rec.Result(), nil
+		})}
+		cfg := bedrock("http://fuzz")
+		cfg.HTTP = client
+		hear(t, anthropic.New(cfg))
+	})
+}

@@ -24,8 +24,14 @@ type Fault struct {
 	Media      bool // the request held images or documents
 }
 
+// maxMessage bounds what is kept of a service's words.
+const maxMessage = 4000
+
 // Error decides what can be done about the fault.
 func (f Fault) Error(service string) *provider.Error {
+	if len(f.Message) > maxMessage {
+		f.Message = strings.ToValidUTF8(f.Message[:maxMessage], "") + "…"
+	}
 	kind, limit, input := f.classify()
 	typ := f.Type
 	if typ == "" {
@@ -119,6 +125,11 @@ var tooMuchPatterns = sync.OnceValue(func() []tooMuchPattern {
 	}
 })
 
+// aboutSize finds the words one of which every sentence about too much input has.
+var aboutSize = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?i)token|context|too long|reduce the length|too large for model|prompt length")
+})
+
 // kindByNumbers stands for: too long when the input alone fills the window, else max_tokens.
 const kindByNumbers provider.Kind = ""
 
@@ -131,6 +142,10 @@ type tooMuchPattern struct {
 // tooMuch tells a prompt that does not fit from an answer that was asked too large, with the limit
 // and the size of the input where the service told them.
 func tooMuch(text string) (kind provider.Kind, limit, input int) {
+	// Most refusals are about something else, and the patterns are dear.
+	if !aboutSize().MatchString(text) {
+		return "", 0, 0
+	}
 	for _, p := range tooMuchPatterns() {
 		m := p.expr.FindStringSubmatch(text)
 		if m == nil {

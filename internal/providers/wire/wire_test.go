@@ -411,3 +411,10 @@ func TestRedirectsStayAtTheirHost(t *testing.T) {
 		t.Errorf("within the host: %q, %v", got, err)
 	}
 }
+
+func TestLongReasonsAreCut(t *testing.T) {
+	e := (Fault{Status: 400, Message: "prompt is too long " + strings.Repeat("ä", 50_000)}).Error("x")
+	if len(e.Message) > maxMessage+len("…") || !utf8.ValidString(e.Message) || e.Kind != provider.KindTooLong {
+		t.Errorf("%d bytes, kind %s", len(e.Message), e.Kind)
+	}
+}
