@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -135,10 +136,19 @@ func (r *bashRunner) run(text string) [][]string {
 	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, r.bash, "--norc", "--noprofile", "-c", text)
+	// A random line may call a function from inside itself, in as many subshells: its depth is
+	// bounded, and whatever it started is ended with it.
+	cmd := exec.CommandContext(ctx, r.bash, "--norc", "--noprofile", "-c", "FUNCNEST=3\n"+text)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Dir = r.dir
 	cmd.Env = []string{"PATH=" + r.bin, "HOME=" + r.dir, stubLog + "=" + log, "GORACE=atexit_sleep_ms=0"}
 	cmd.WaitDelay = time.Second
+	defer func() {
+		if cmd.Process != nil {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // usually nobody is left
+		}
+	}()
 	_ = cmd.Run() // most random lines fail in one way or another; what they started is all that counts
 	data, err := os.ReadFile(log)
 	if err != nil {
