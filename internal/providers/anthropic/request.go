@@ -100,6 +100,9 @@ func (m *Model) body(req provider.Request, p purpose) (raw []byte, betas []strin
 	switch {
 	case m.cfg.Bedrock != nil:
 		b.Version, b.Betas, b.Model, b.Stream = bedrockVersion, betas, "", false
+		if p == toCount {
+			b.Thinking = nil // it would have to fit the limit, which says nothing here
+		}
 	case m.cfg.Vertex != nil:
 		b.Version, b.Betas = vertexVersion, betas
 		if p == toMessages {
@@ -125,7 +128,7 @@ func (m *Model) betas(b *body, o provider.Options) (out []string) {
 		add(betaLongContext)
 	}
 	if !m.cfg.NoBetas {
-		if b.Thinking != nil && b.Thinking.Type == "enabled" && len(b.Tools) > 0 && m.cfg.Bedrock == nil && m.cfg.Vertex == nil {
+		if m.traits.between && b.Thinking != nil && b.Thinking.Type == "enabled" && len(b.Tools) > 0 && m.cfg.Bedrock == nil && m.cfg.Vertex == nil {
 			add(betaInterleaved)
 		}
 		if b.Thinking != nil && b.Thinking.Binding != nil {

@@ -229,6 +229,25 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+func TestBetasByModel(t *testing.T) {
+	for _, tt := range []struct {
+		cfg  anthropic.Config
+		want string
+	}{
+		{anthropic.Config{Info: info("claude-sonnet-4-5")}, "interleaved-thinking-2025-05-14"},
+		{anthropic.Config{Info: info("claude-3-7-sonnet-20250219")}, ""},
+		{anthropic.Config{Info: info("claude-opus-5-5")}, "thinking-binding-controls-2026-08-01"},
+		{anthropic.Config{Info: info("claude-sonnet-4-5"), NoBetas: true}, ""},
+		{anthropic.Config{Info: info("claude-opus-5-5"), NoBetas: true}, ""},
+	} {
+		req := contract.Request()
+		req.Options.Thinking = 2000
+		if got := sent(t, tt.cfg, req).Header.Get("Anthropic-Beta"); got != tt.want {
+			t.Errorf("%s: betas %q, want %q", tt.cfg.Info.ID, got, tt.want)
+		}
+	}
+}
+
 func TestCountTokens(t *testing.T) {
 	_, url := serve(t, forever)
 	m := anthropic.New(anthropic.Config{Info: info("claude-opus-5-5"), BaseURL: url, APIKey: "key"})

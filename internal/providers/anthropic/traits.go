@@ -17,6 +17,7 @@ type traits struct {
 	off      string
 	forced   bool // a call can be forced
 	efforts  []string
+	between  bool // thinks between calls when a beta header asks for it
 	binding  bool // thinking blocks are bound to what stood before them
 	format   bool // takes a schema for the answer
 }
@@ -37,6 +38,7 @@ func traitsOf(id string, info provider.Info) traits {
 		budget:   v <= 4.65 && !always,
 		thinks:   v >= 5 || always,
 		off:      offDisabled,
+		between:  v >= 4 && v <= 4.65 && !always,
 		forced:   v < 5.05,
 		binding:  v >= 5.05,
 		format:   v >= 4.5,
