@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -204,18 +205,27 @@ func TestSpeculationIsRaced(t *testing.T) {
 func TestQuestionIsDecidedAnewWhenRulesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, _ := shellQuestion(t, Default, nil, "npm test")
-		rules := []string{}
-		changed := make(chan struct{})
+		var mu sync.Mutex // guards rules and changed
+		rules, changed := []string{}, make(chan struct{})
 		h := &Handler{
-			Decide:  func(r Request) Decision { return decideLine(t, Default, rules, r.Traits.Command) },
-			Changed: func() <-chan struct{} { return changed },
-			Ask:     never,
+			Decide: func(r Request) Decision {
+				mu.Lock()
+				defer mu.Unlock()
+				return decideLine(t, Default, rules, r.Traits.Command)
+			},
+			Changed: func() <-chan struct{} {
+				mu.Lock()
+				defer mu.Unlock()
+				return changed
+			},
+			Ask: never,
 		}
 		go func() {
-			time.Sleep(time.Minute)
-			rules = []string{"-Bash(npm *)"}
+			time.Sleep(time.Minute) // of the bubble's own clock
+			mu.Lock()
+			defer mu.Unlock()
 			old := changed
-			changed = make(chan struct{})
+			rules, changed = []string{"-Bash(npm *)"}, make(chan struct{})
 			close(old)
 		}()
 		if out := settle(t, h, q); out.Behavior != Deny || out.Reason.Kind != ByRule {

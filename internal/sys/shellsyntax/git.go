@@ -39,13 +39,13 @@ func readGitGlobal(words []Word, at int) gitGlobal {
 				i++
 				g.dirs = append(g.dirs, arg{name: "-C", word: i, value: words[i].Value})
 			}
-		case text == "-c", name == "--config-env", text == "--exec-path" && false, name == "--exec-path" && hasVal:
+		case text == "-c", name == "--config-env", name == "--exec-path" && hasVal:
 			g.danger = append(g.danger, name+" sets configuration or programs")
 			g.plain, g.onlyDirs = false, false
 			if text == "-c" || (name == "--config-env" && !hasVal) {
 				i++
 			}
-		case strings.HasPrefix(text, "-c") && text[1] == 'c':
+		case strings.HasPrefix(text, "-c"):
 			g.danger = append(g.danger, "-c sets configuration")
 			g.plain, g.onlyDirs = false, false
 		case text == "-p", text == "--paginate":
@@ -297,6 +297,23 @@ func (d *describer) gitForms(name string, sub *gitSub) {
 		case "expire", "delete", "drop", "write":
 			d.not("git reflog " + first + " changes something")
 		}
+	default:
+		d.gitRuns(name, first)
+	}
+	if sub.readOnly {
+		return
+	}
+	switch name {
+	case "branch", "tag", "stash", "worktree", "remote", "config":
+		return // settled above
+	}
+	d.not("git " + name + " does more than read")
+}
+
+// gitRuns settles the subcommands that run programs.
+func (d *describer) gitRuns(name, first string) {
+	ops := d.a.operands
+	switch name {
 	case "bisect":
 		if first == "run" {
 			d.runsProgram("bisect run runs a program")
@@ -318,14 +335,6 @@ func (d *describer) gitForms(name string, sub *gitSub) {
 	case "help":
 		d.not("git help starts a program")
 	}
-	if sub.readOnly {
-		return
-	}
-	switch name {
-	case "branch", "tag", "stash", "worktree", "remote", "config":
-		return // settled above
-	}
-	d.not("git " + name + " does more than read")
 }
 
 // innerText notes words that are joined and read by a shell.

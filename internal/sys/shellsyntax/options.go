@@ -187,7 +187,6 @@ type args struct {
 	operands []int // indexes of words
 	maybe    bool  // a word that is not static might be an option
 	dashes   int   // index of "--", 0: none
-	onlyDash bool
 }
 
 // take reads the words after the name by the spec. The words are those of the innermost form.
@@ -216,9 +215,6 @@ func (s *spec) take(words []Word, from int) args {
 			a.dashes = i
 		case len(text) > 1 && text[0] == '-':
 			i = s.option(&a, words, i) - 1
-		case text == "-":
-			a.onlyDash = true
-			a.operands = append(a.operands, i)
 		default:
 			a.operands = append(a.operands, i)
 		}

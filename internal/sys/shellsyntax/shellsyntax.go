@@ -147,23 +147,22 @@ const (
 
 // PathUse is one path a part touches.
 type PathUse struct {
-	Text      string // as it reads, for people
-	Path      string // absolute and clean; a pattern when Glob; a guess when Unknown or Unbased
-	Intent    Intent
-	Glob      bool   // Path is a pattern of the shell; what is literal in it is escaped
-	Unknown   bool   // part of it is only known at run time
-	Unbased   bool   // relative to a directory that is not known
-	Tilde     bool   // written with "~"
-	Expands   bool   // written with "~", $HOME or $PWD
-	Below     bool   // everything below it, too
-	Redirect  bool   // the target of a redirection
-	Slash     bool   // written with a trailing slash
-	Empty     string // when Unknown: the path if all that is unknown were empty
-	Guess     bool   // the program is not known to touch it; it is only named
-	Rooted    bool   // when Unknown: the beginning of the path is known
-	Selected  bool   // when Unknown: it is what find selects
-	Network   bool   // /dev/tcp or /dev/udp
-	Recognise bool   // the program is a known reader or writer of it
+	Text     string // as it reads, for people
+	Path     string // absolute and clean; a pattern when Glob; a guess when Unknown or Unbased
+	Intent   Intent
+	Glob     bool   // Path is a pattern of the shell; what is literal in it is escaped
+	Unknown  bool   // part of it is only known at run time
+	Unbased  bool   // relative to a directory that is not known
+	Tilde    bool   // written with "~"
+	Expands  bool   // written with "~", $HOME or $PWD
+	Below    bool   // everything below it, too
+	Redirect bool   // the target of a redirection
+	Slash    bool   // written with a trailing slash
+	Empty    string // when Unknown: the path if all that is unknown were empty
+	Guess    bool   // the program is not known to touch it; it is only named
+	Rooted   bool   // when Unknown: the beginning of the path is known
+	Selected bool   // when Unknown: it is what find selects
+	Network  bool   // /dev/tcp or /dev/udp
 }
 
 // Canonical is the canonical text of the words from the given one on: static words in one

@@ -272,62 +272,59 @@ func peel(words []Word, from int) (p peeled, ok bool) {
 	if name == "xargs" && i < len(words) && words[i].Static() && strings.HasPrefix(words[i].Text, "-") {
 		p.stripped = false
 	}
+	return w.find(p, words, i)
+}
+
+// find goes through the words after a wrapper's name until the inner command begins.
+func (w *wrapper) find(p peeled, words []Word, i int) (peeled, bool) {
 	operands, dashed, unknownOption := w.operands, false, false
 	for ; i < len(words); i++ {
-		word := &words[i]
-		if !word.Static() {
+		text := words[i].Text
+		if !words[i].Static() {
 			if w.anywhere {
 				continue
 			}
-			if operands > 0 && !word.Splits() {
+			if operands > 0 && !words[i].Splits() {
 				operands--
 				p.stripped = false
 				continue
 			}
-			p.unknown = true
-			p.at = i
+			p.unknown, p.at = true, i
 			return p, true
 		}
-		text := word.Text
 		switch {
 		case text == "--" && !dashed:
 			dashed = true
 			if w.dashes {
 				operands = 0
 			}
-			continue
-		case text == "-" && (name == "env" || name == "su"):
+		case text == "-" && (p.name == "env" || p.name == "su"):
 			p.stripped = false
-			continue
 		case slices.Contains(w.after, text) && i+1 < len(words):
 			p.at = i + 1
 			return p, true
-		case !dashed && len(text) > 1 && (text[0] == '-' || (name == "time" && text[0] == '+')):
-			if name == "command" && strings.ContainsAny(text, "vV") {
+		case !dashed && len(text) > 1 && (text[0] == '-' || (p.name == "time" && text[0] == '+')):
+			if p.name == "command" && strings.ContainsAny(text, "vV") {
 				return p, false // asks what a name means, runs nothing
 			}
 			var value int
-			value, unknownOption = w.option(&p, words, i)
-			if p.text > 0 {
+			if value, unknownOption = w.option(&p, words, i); p.text > 0 {
 				return p, true
 			}
 			i += value
-			continue
 		case w.assigns && isAssignment(text):
 			unknownOption = false
-			continue
 		case w.anywhere, w.dashes && !dashed:
-			continue
 		case operands > 0:
 			operands--
 			unknownOption = false
-			continue
+		default:
+			p.at = i
+			if unknownOption && i+1 < len(words) {
+				p.alt = i + 1
+			}
+			return p, true
 		}
-		p.at = i
-		if unknownOption && i+1 < len(words) {
-			p.alt = i + 1
-		}
-		return p, true
 	}
 	return p, false
 }

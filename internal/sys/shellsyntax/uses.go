@@ -1,0 +1,169 @@
+package shellsyntax
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// redirs notes the redirections of part i.
+func (w *walker) redirs(i int, list []*syntax.Redirect, st *dirs) {
+	for _, r := range list {
+		var subs []substitution
+		w.redir(&w.acc.Parts[i], r, st, &subs)
+		for _, s := range subs {
+			w.stmts(s.stmts, st, held{parent: i, context: Target, background: w.acc.Parts[i].Background})
+		}
+	}
+}
+
+func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]substitution) {
+	out := Redir{Op: r.Op.String()}
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if r.Hdoc != nil {
+			out.Target = w.hereDocument(r, subs)
+		}
+		out.Inert = true
+		if out.Target.Unknown() {
+			p.Loose = append(p.Loose, "the here-document holds text that is only known at run time")
+		}
+		p.Redirs = append(p.Redirs, out)
+		return
+	case syntax.WordHdoc:
+		out.Target = w.r.read(r.Word, subs)
+		out.Inert = true
+		if out.Target.Unknown() {
+			p.Loose = append(p.Loose, "the here-string is only known at run time")
+		}
+		p.Redirs = append(p.Redirs, out)
+		return
+	}
+	out.Target = w.r.read(r.Word, subs)
+	if hasBrace(r.Word) {
+		out.Target.flags = out.Target.flags&^flagStatic | flagUnknown
+	}
+	t := &out.Target
+	if r.Op == syntax.DplIn || r.Op == syntax.DplOut {
+		switch {
+		case t.Static() && isDescriptor(t.Text):
+			out.Inert = true
+			p.Redirs = append(p.Redirs, out)
+			return
+		case t.Unknown():
+			out.Odd = "a descriptor that is only known at run time"
+			p.Loose = append(p.Loose, out.Odd)
+		}
+	}
+	intent := Write
+	if r.Op == syntax.RdrIn || r.Op == syntax.DplIn {
+		intent = Read
+	}
+	if t.Static() && inertDevice(t.Text, intent) {
+		out.Inert = true
+	} else {
+		n := len(p.Uses)
+		w.addUse(p, st, t, t.Value, intent, false)
+		for k := n; k < len(p.Uses); k++ {
+			p.Uses[k].Redirect = true
+		}
+	}
+	p.Redirs = append(p.Redirs, out)
+}
+
+// hereDocument reads the body of a here-document, which is like double quotes unless its
+// delimiter was quoted.
+func (w *walker) hereDocument(r *syntax.Redirect, subs *[]substitution) Word {
+	quoted := false
+	for _, p := range r.Word.Parts {
+		lit, ok := p.(*syntax.Lit)
+		quoted = quoted || !ok || strings.Contains(lit.Value, `\`)
+	}
+	w.r.buf, w.r.pat = w.r.buf[:0], w.r.pat[:0]
+	e := wordEval{r: &w.r, prefix: -1, subs: subs}
+	for _, p := range r.Hdoc.Parts {
+		if lit, ok := p.(*syntax.Lit); ok && quoted {
+			e.str(lit.Value)
+			continue
+		}
+		e.part(p, false, true)
+	}
+	out := Word{Text: string(w.r.buf), Value: string(w.r.buf), Prefix: len(w.r.buf), flags: e.flags &^ (flagHome | flagPwd)}
+	if e.flags&flagUnknown == 0 {
+		out.flags |= flagStatic
+	} else {
+		out.Prefix = e.prefix
+	}
+	return out
+}
+
+func isDescriptor(s string) bool {
+	s = strings.TrimSuffix(s, "-")
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// inertDevice tells the devices that keep nothing.
+func inertDevice(p string, intent Intent) bool {
+	switch p {
+	case "/dev/null", "/dev/stdout", "/dev/stderr":
+		return true
+	case "/dev/stdin":
+		return intent == Read
+	}
+	return false
+}
+
+// addUse notes that a part touches the path that is value of word.
+func (w *walker) addUse(p *Part, st *dirs, word *Word, value string, intent Intent, below bool) {
+	u := PathUse{
+		Text: word.Text, Intent: intent, Glob: word.Glob(), Unknown: word.Unknown(), Tilde: word.flags&flagTilde != 0,
+		Expands: word.flags&(flagTilde|flagHome|flagPwd) != 0,
+		Below:   below, Slash: len(value) > 1 && strings.HasSuffix(value, "/"),
+	}
+	if word.Static() && len(value) != len(word.Value) {
+		u.Text = value
+	}
+	if !u.Glob && !u.Unknown && inertDevice(value, intent) {
+		return
+	}
+	if word.Static() && strings.HasPrefix(value, "~") && value != word.Value { // --opt=~/x, of=~/x
+		if rest, ok := strings.CutPrefix(value, "~/"); ok && w.r.home != "" {
+			value, u.Tilde, u.Expands = w.r.home+"/"+rest, true, true
+		}
+	}
+	u.Rooted, u.Selected = word.Prefix > 0, word.flags&flagSelected != 0
+	u.Network = strings.HasPrefix(value, "/dev/tcp/") || strings.HasPrefix(value, "/dev/udp/")
+	w.place(p, st, u, value)
+}
+
+// place makes the path absolute: one use for each directory the shell may stand in.
+func (w *walker) place(p *Part, st *dirs, u PathUse, value string) {
+	if u.Unknown && value == "" {
+		u.Unbased = true
+	}
+	if strings.HasPrefix(value, "/") {
+		u.Path = path.Clean(value)
+		if u.Unknown {
+			u.Empty = u.Path
+		}
+		p.Uses = append(p.Uses, u)
+		return
+	}
+	u.Unbased = u.Unbased || st.unknown || p.Elsewhere
+	for _, d := range st.list {
+		u.Path = path.Clean(d + "/" + value)
+		if u.Unknown {
+			u.Empty = ""
+			if value != "" {
+				u.Empty = u.Path
+			}
+		}
+		p.Uses = append(p.Uses, u)
+	}
+}
