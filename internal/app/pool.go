@@ -35,6 +35,16 @@ func (p *pool) load(names ...string) {
 	}
 }
 
+// called loads a deferred tool that the model called without having loaded it: the call fails with a
+// clear word, the next one works.
+func (p *pool) called(name string) {
+	for _, t := range p.builtin {
+		if s := t.Spec(); s.Deferred && s.Name == name && !p.isLoaded(name) {
+			p.load(name)
+		}
+	}
+}
+
 // assemble returns the tools the model is offered, those it may load, and what became of each. The
 // order is that of the lists, so that the prompt cache holds.
 func (p *pool) assemble() (offered, deferred []tool.Tool, all []Pooled) {
@@ -113,11 +123,11 @@ func (s *Session) refresh() (offered, deferred []tool.Tool) {
 	return offered, deferred
 }
 
-// names are the tools of a pool the model is offered.
+// names are the tools of a pool the model can use, those included that it must load first.
 func names(all []Pooled) []string {
 	out := []string{}
 	for _, p := range all {
-		if p.State == "offered" {
+		if p.State == "offered" || p.State == "deferred" {
 			out = append(out, p.Name)
 		}
 	}

@@ -46,6 +46,9 @@ func reactPermission(s *Session) {
 	s.part.permission.Watch(func(old, now *permission.State) {
 		if was, is := permission.Outward(old.Mode, permission.Default), permission.Outward(now.Mode, permission.Default); was != is {
 			s.emit(proto.ModeChanged{Mode: string(is)})
+			if now.Mode == permission.Plan { // what planning ends with must be at hand
+				s.rooms.pool.load("ExitPlanMode", "AskUserQuestion")
+			}
 			s.keep(noteMode, noteMode, string(is))
 		}
 		if old.Revision != now.Revision {

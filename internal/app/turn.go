@@ -134,6 +134,7 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 		}
 		switch b := e.Body.(type) {
 		case proto.CallAnnounced:
+			s.rooms.pool.called(b.Tool)
 			if b.Tool == "StructuredOutput" {
 				t.output = b.Call
 			}

@@ -182,6 +182,9 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 		return err
 	}
 	r.prompt = prompt.New(s.promptConfig())
+	if s.planning() {
+		r.pool.load("ExitPlanMode", "AskUserQuestion")
+	}
 	s.reportRules()
 	s.watchFiles()
 	cost.SetBudget(s.part.cost, cost.Session, cost.USD, o.MaxBudgetUSD)

@@ -35,20 +35,15 @@ output_mode: files_with_matches (default, newest first), content (matching lines
 
 const schema = `{"type":"object","required":["pattern"],"properties":{
 "pattern":{"type":"string"},
-"path":{"type":"string","description":"File or folder; default is the working directory"},
-"glob":{"type":"string","description":"Only these files, such as *.{ts,tsx}; ! leaves out"},
-"type":{"type":"string","description":"File type: go, py, js, rust, ..."},
+"path":{"type":"string","description":"file or folder"},
+"glob":{"type":"string","description":"only these files: *.{ts,tsx}; ! leaves out"},
+"type":{"type":"string","description":"go, py, js, …"},
 "output_mode":{"type":"string","enum":["files_with_matches","content","count"]},
-"-A":{"type":"integer","minimum":0,"description":"content: lines after a match"},
-"-B":{"type":"integer","minimum":0,"description":"lines before"},
-"-C":{"type":"integer","minimum":0,"description":"lines around"},
-"context":{"type":"integer","minimum":0,"description":"same as -C"},
+"-A":{"type":"integer","minimum":0},"-B":{"type":"integer","minimum":0},"-C":{"type":"integer","minimum":0},"context":{"type":"integer","minimum":0},
 "-n":{"type":"boolean","description":"line numbers, default true"},
-"-o":{"type":"boolean","description":"only the matching part"},
-"-i":{"type":"boolean","description":"ignore case"},
-"multiline":{"type":"boolean","description":"matches may span lines"},
-"head_limit":{"type":"integer","minimum":0,"description":"first N results, default 250, 0 for all"},
-"offset":{"type":"integer","minimum":0,"description":"skip N results"}}}`
+"-o":{"type":"boolean"},"-i":{"type":"boolean"},"multiline":{"type":"boolean"},
+"head_limit":{"type":"integer","minimum":0,"description":"default 250, 0 for all"},
+"offset":{"type":"integer","minimum":0}}}`
 
 // Input is what the model gives.
 type Input struct {

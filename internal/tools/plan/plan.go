@@ -50,11 +50,11 @@ const maxPlan = 1 << 20
 func Tools(w World) []tool.Tool {
 	return []tool.Tool{
 		tool.New(
-			tool.Spec{Name: EnterName, Description: enterDescription, Schema: json.RawMessage(emptySchema), NeedsPerson: true, Keywords: "design think before"},
+			tool.Spec{Name: EnterName, Description: enterDescription, Schema: json.RawMessage(emptySchema), NeedsPerson: true, Deferred: true, Keywords: "design think before"},
 			w.enter, tool.Always[struct{}](tool.Traits{NoEffect: true}),
 		),
 		tool.New(
-			tool.Spec{Name: ExitName, Description: exitDescription, Schema: json.RawMessage(emptySchema), NeedsPerson: true, Keywords: "approve plan done"},
+			tool.Spec{Name: ExitName, Description: exitDescription, Schema: json.RawMessage(emptySchema), NeedsPerson: true, Deferred: true, Keywords: "approve plan done"},
 			w.exit, tool.Normaliser(w.normalise), tool.Always[exitInput](tool.Traits{NoEffect: true, NeedsPerson: true}),
 		),
 	}

@@ -44,6 +44,7 @@ type outputInput struct {
 // Output returns the tool TaskOutput.
 func Output(w World) tool.Tool {
 	spec := tool.Spec{
+		Deferred:    true,
 		Name:        "TaskOutput",
 		Description: "Returns status and newest output of a task. Prefer Read of its output file.",
 		Schema: json.RawMessage(`{"type":"object","properties":{

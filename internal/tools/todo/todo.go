@@ -32,42 +32,31 @@ func Tasks(w World) []tool.Tool {
 	writes := tool.Traits{Beside: true, NoEffect: true}
 	return []tool.Tool{
 		tool.New(tool.Spec{Name: "TaskCreate", Description: createText, Schema: json.RawMessage(createSchema), Keywords: "todo plan step"}, w.create, tool.Always[createInput](writes)),
-		tool.New(tool.Spec{Name: "TaskGet", Description: getText, Schema: json.RawMessage(getSchema), Keywords: "todo plan step"}, w.get, tool.Always[getInput](reads)),
+		tool.New(tool.Spec{Name: "TaskGet", Deferred: true, Description: getText, Schema: json.RawMessage(getSchema), Keywords: "todo plan step"}, w.get, tool.Always[getInput](reads)),
 		tool.New(tool.Spec{Name: "TaskList", Description: listText, Schema: json.RawMessage(listSchema), Aliases: []string{"TodoRead"}, Keywords: "todo plan step"}, w.list, tool.Always[struct{}](reads)),
 		tool.New(tool.Spec{Name: "TaskUpdate", Description: updateText, Schema: json.RawMessage(updateSchema), Keywords: "todo plan step"}, w.update, tool.Always[updateInput](writes)),
 	}
 }
 
-const createText = `Adds one item to your list of what is to do. Keep such a list for work of three or more steps, or when the user gives you several things at once; not for a single simple step.
-Give each item a short subject in the imperative ("Fix the parser"), and in the description what it takes to call it done. activeForm is shown while you work on it ("Fixing the parser"). Items start as pending; say with TaskUpdate what waits for what.`
+const createText = `Adds an item to your todo list. Keep one for work of three or more steps, or when you are given several things at once. subject: short, imperative. description: what it takes to call it done. activeForm: shown while it is worked on ("Fixing the parser").`
 
 const createSchema = `{"type":"object","required":["subject","description"],"properties":{
-"subject":{"type":"string","minLength":1,"description":"Short title in the imperative"},
-"description":{"type":"string","description":"What is to be done, and when it is done"},
-"activeForm":{"type":"string","description":"Shown while it is in progress"},
-"metadata":{"type":"object","description":"Anything else to keep with it"}}}`
+"subject":{"type":"string","minLength":1},"description":{"type":"string"},"activeForm":{"type":"string"},"metadata":{"type":"object"}}}`
 
 const getText = `Shows one item of your list with all its details: description, status, what it waits for and what waits for it.`
 
 const getSchema = `{"type":"object","required":["taskId"],"properties":{"taskId":{"type":"string","description":"Id of the item"}}}`
 
-const listText = `Lists all items with id, subject, status, owner and the open items each one waits for. Look here for what to do next after you finished something: a pending item that waits for nothing.`
+const listText = `Lists all items with id, status and what each waits for. Look here for what to do next.`
 
 const listSchema = `{"type":"object","properties":{}}`
 
-const updateText = `Changes one item of your list. Set it in_progress before you begin and completed as soon as it is really done: tests pass, nothing is missing. If you are stuck, leave it in_progress and add an item for what is in the way. Have one item in progress at a time. deleted removes an item that is no longer wanted.
-addBlockedBy names items that must be completed first, addBlocks items that wait for this one. metadata is merged; null removes a key.`
+const updateText = `Changes an item. Set it in_progress before you begin, one at a time, and completed only when it is really done; deleted removes it. addBlockedBy names items that must be completed first, addBlocks items that wait for this one. metadata is merged; null removes a key.`
 
 const updateSchema = `{"type":"object","required":["taskId"],"properties":{
-"taskId":{"type":"string","description":"Id of the item"},
-"status":{"type":"string","enum":["pending","in_progress","completed","deleted"]},
-"subject":{"type":"string","minLength":1},
-"description":{"type":"string"},
-"activeForm":{"type":"string"},
-"owner":{"type":"string"},
-"addBlocks":{"type":"array","items":{"type":"string"}},
-"addBlockedBy":{"type":"array","items":{"type":"string"}},
-"metadata":{"type":"object"}}}`
+"taskId":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed","deleted"]},
+"subject":{"type":"string","minLength":1},"description":{"type":"string"},"activeForm":{"type":"string"},"owner":{"type":"string"},
+"addBlocks":{"type":"array","items":{"type":"string"}},"addBlockedBy":{"type":"array","items":{"type":"string"}},"metadata":{"type":"object"}}}`
 
 type createInput struct {
 	Subject     string                     `json:"subject"`
