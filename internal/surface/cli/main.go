@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/surface/headless"
@@ -48,13 +49,34 @@ type command struct {
 func (c *command) run(ctx context.Context) int {
 	root := c.root()
 	if len(c.args) > 0 && isCommand(root, c.args[0]) {
+		out := &minding{w: c.process.Out}
+		c.process.Out = out
+		root.SetOut(out)
 		root.SetArgs(c.args)
 		if err := root.ExecuteContext(ctx); err != nil {
 			return c.fail(err)
 		}
+		if out.err != nil {
+			return c.fail(fmt.Errorf("write the output: %w", out.err))
+		}
 		return headless.ExitDone
 	}
 	return c.session(ctx, root)
+}
+
+// minding remembers that writing failed: a command whose output is lost has not succeeded.
+type minding struct {
+	w   io.Writer
+	err error // the first
+}
+
+// Write implements io.Writer.
+func (m *minding) Write(b []byte) (int, error) {
+	n, err := m.w.Write(b)
+	if m.err == nil {
+		m.err = err
+	}
+	return n, err
 }
 
 // streamJSON reports whether the arguments name the published protocol, however the rest reads.
