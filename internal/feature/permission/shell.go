@@ -2,7 +2,7 @@ package permission
 
 import (
 	"fmt"
-	"path"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
@@ -379,7 +379,7 @@ func partMatchesText(p *shellsyntax.Part, t shellText) bool {
 		if t.pattern.match(p.Canonical(f.At)) {
 			return true
 		}
-		if base := path.Base("/" + f.Name); f.Name != base && f.Name != "" {
+		if base := baseName(f.Name); f.Name != base && f.Name != "" {
 			if t.pattern.match(baseForm(p, f, base)) {
 				return true
 			}
@@ -396,3 +396,6 @@ func baseForm(p *shellsyntax.Part, f shellsyntax.Form, base string) string {
 	}
 	return shellsyntax.Canonical(base) + " " + rest
 }
+
+// baseName is the last element of a program's name.
+func baseName(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }

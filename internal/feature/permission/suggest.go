@@ -261,6 +261,9 @@ func (s *shellEval) understood() []string {
 
 func (s *shellEval) describePart(i int) string {
 	p := &s.acc.Parts[i]
+	if p.Parent < 0 && len(p.Forms) < 2 && len(p.Uses)+len(p.Hosts)+len(p.Unknown) == 0 && p.Source != "" && (i >= len(s.verdicts) || s.verdicts[i].why == "") {
+		return shellsyntax.Visible(p.Source)
+	}
 	var b strings.Builder
 	depth := 0
 	for q := p.Parent; q >= 0 && depth < 8; q = s.acc.Parts[q].Parent {

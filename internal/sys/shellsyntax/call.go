@@ -2,6 +2,7 @@ package shellsyntax
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -14,22 +15,26 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 		w.r.pwd = st.list[0]
 	}
 	p := Part{Parent: h.parent, Context: h.context, Background: h.background}
-	var subs []substitution
+	w.found = w.found[:0]
 	nameEnd := 0                                 // substitutions before this index stand in the command word
 	if cap(w.words)-len(w.words) < len(c.Args) { // a fresh piece of memory: old words stay where they are
 		w.words = make([]Word, 0, max(len(c.Args), min(8*len(c.Args)+len(w.r.text)/64, 512)))
 	}
 	from := len(w.words)
 	for i, word := range c.Args {
-		w.words = w.r.readAll(w.words, word, &subs)
+		w.words = w.r.readAll(w.words, word, &w.found)
 		if i == 0 {
-			nameEnd = len(subs)
+			nameEnd = len(w.found)
 		}
 	}
 	p.Words = w.words[from:len(w.words):len(w.words)]
-	inWords := len(subs)
+	inWords := len(w.found)
 	for _, a := range c.Assigns {
-		p.Assigns = append(p.Assigns, w.assign(a, &subs))
+		p.Assigns = append(p.Assigns, w.assign(a, &w.found))
+	}
+	var subs []substitution // of this command: walking them finds others
+	if len(w.found) > 0 {
+		subs = slices.Clone(w.found)
 	}
 	p.noteEvals()
 	p.Source = w.callSource(c)

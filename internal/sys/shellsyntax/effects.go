@@ -9,7 +9,7 @@ import (
 // whether it only reads.
 func (w *walker) describe(p *Part, st *dirs) {
 	form := p.Forms[len(p.Forms)-1]
-	d := describer{w: w, p: p, st: st, at: form.At, name: path.Base("/" + form.Name)}
+	d := describer{w: w, p: p, st: st, at: form.At, name: baseName(form.Name)}
 	d.words = p.Words
 	if form.Name == "" {
 		p.WhyNot = "which program runs is only known at run time"
@@ -44,7 +44,7 @@ func (w *walker) describeRunners(p *Part, st *dirs) {
 			continue
 		}
 		outer := p.Forms[k-1]
-		d := describer{w: w, p: p, st: st, at: outer.At, name: path.Base("/" + outer.Name), words: p.Words[:p.Forms[k].At]}
+		d := describer{w: w, p: p, st: st, at: outer.At, name: baseName(outer.Name), words: p.Words[:p.Forms[k].At]}
 		if d.spec = specs()[d.name]; d.spec == nil {
 			continue
 		}

@@ -1,7 +1,6 @@
 package shellsyntax
 
 import (
-	"path"
 	"strings"
 )
 
@@ -16,7 +15,7 @@ func isShell(name string) bool {
 
 // shells looks for the program of a shell: -c text, a here-document, or standard input.
 func (w *walker) shells(p *Part, last Form) {
-	name := path.Base("/" + last.Name)
+	name := baseName(last.Name)
 	if !isShell(name) {
 		return
 	}

@@ -11,7 +11,10 @@
 // Begin with [Analyse].
 package shellsyntax
 
-import "path"
+import (
+	"path"
+	"strings"
+)
 
 // Options is what the analysis needs to know of the shell that would run the text.
 type Options struct {
@@ -183,7 +186,15 @@ func (p *Part) Name() string {
 	if len(p.Forms) == 0 {
 		return ""
 	}
-	return path.Base("/" + p.Forms[len(p.Forms)-1].Name)
+	return baseName(p.Forms[len(p.Forms)-1].Name)
+}
+
+// baseName is the last element of a program's name, without a copy in the common case.
+func baseName(name string) string {
+	if !strings.Contains(name, "/") {
+		return name
+	}
+	return path.Base(name)
 }
 
 // Allow is the form a permission for the part has to name: wrappers that add nothing are stripped.

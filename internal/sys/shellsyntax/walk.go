@@ -28,9 +28,10 @@ type walker struct {
 	functions map[string]definition // names that mean something else from here on
 	pending   []pendingInner
 	piped     bool
-	pwd       bool   // $PWD is what the walk knows
-	words     []Word // room for words, so that not every command allocates
-	forms0    []Form // the same for forms
+	pwd       bool           // $PWD is what the walk knows
+	words     []Word         // room for words, so that not every command allocates
+	forms0    []Form         // the same for forms
+	found     []substitution // in the words being read
 }
 
 // pendingInner is a program found in the arguments of the part that is being read.

@@ -1,7 +1,6 @@
 package shellsyntax
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -241,7 +240,7 @@ func findWrapper(words []Word, from int) (*wrapper, string, int) {
 	if !words[from].Static() {
 		return nil, "", 0
 	}
-	name := path.Base("/" + words[from].Text)
+	name := baseName(words[from].Text)
 	w, known := wrappers()[name]
 	if w != nil || !known {
 		return w, name, from + 1
