@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -40,11 +42,48 @@ func newModels(o Options, env config.Environ, state *config.State) (*models, err
 		Overrides:   setting[map[string]string](state, "modelOverrides", nil),
 		Corrections: setting[map[string]json.RawMessage](state, "models", nil),
 	}
+	client, err := discover.HTTPClient(env.Value)
+	if err != nil {
+		return nil, err
+	}
+	cfg.HTTP = client
+	if helper := setting(state, "apiKeyHelper", ""); helper != "" {
+		cfg.KeyHelper = keyHelper(helper, env)
+	}
 	find, err := discover.New(cfg)
 	if find == nil {
 		return nil, err
 	}
+	if err != nil && o.Warn != nil { // corrections of models that cannot be read spoil only themselves
+		fmt.Fprintf(o.Warn, "myelin: %v\n", err)
+	}
 	return &models{find: find, open: map[string]provider.Model{}}, nil
+}
+
+// keyHelper runs the settings' apiKeyHelper, whose output is the key, and keeps the answer for its
+// time to live.
+func keyHelper(command string, env config.Environ) func(context.Context) (string, error) {
+	ttl := time.Duration(numbered(env, "MYELIN_API_KEY_HELPER_TTL_MS", 300_000)) * time.Millisecond
+	var mu sync.Mutex // guards key and until
+	var key string
+	var until time.Time
+	return func(ctx context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Now().Before(until) {
+			return key, nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
+		cmd.Env = env.Lines()
+		out, err := cmd.Output()
+		if err != nil {
+			return "", fmt.Errorf("run apiKeyHelper: %w", err)
+		}
+		key, until = strings.TrimSpace(string(out)), time.Now().Add(ttl)
+		return key, nil
+	}
 }
 
 // first is the model a session begins with, and where it was found.
@@ -56,7 +95,7 @@ func (m *models) first(ctx context.Context, o Options) (provider.Model, string, 
 	if err != nil {
 		return nil, "", signIn(err)
 	}
-	if choice.API == discover.Offline && o.NoOffline {
+	if choice.API == discover.Offline && o.NoOffline && !choice.Named {
 		return nil, "", &ExitError{codeSignIn, errors.New("no key and no model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model with --model")}
 	}
 	model, err := m.opened(choice)
@@ -152,8 +191,8 @@ func (m *models) info(ref string) (provider.Info, bool) {
 // where the catalog knows one, else the session's own.
 func (m *models) small(ctx context.Context, main provider.Model) provider.Model {
 	info := main.Info()
-	if id, ok := m.find.Catalog().Alias(info.Provider, "fast"); ok && m.given == nil {
-		if model, err := m.named(ctx, info.Provider+"/"+id); err == nil {
+	if ref, ok := m.find.Fast(info.Provider); ok && m.given == nil {
+		if model, err := m.named(ctx, ref); err == nil {
 			return model
 		}
 	}

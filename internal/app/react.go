@@ -115,11 +115,13 @@ func (s *Session) taskEnded(t task.Task) {
 
 // reactSession tells surfaces of model, queue and activity.
 func reactSession(s *Session) {
+	told := false // surfaces know of waiting prompts
 	s.part.session.Watch(func(old, now *session.State) {
 		if old.Model != now.Model {
 			s.emit(proto.ModelChanged{Model: now.Model})
 		}
-		if !slices.Equal(old.Queue, now.Queue) && now.Activity != session.Idle {
+		if !slices.Equal(old.Queue, now.Queue) && (told || now.Activity != session.Idle) {
+			told = len(now.Queue) > 0
 			q := proto.Queued{Prompts: []proto.QueuedPrompt{}}
 			for _, p := range now.Queue {
 				q.Prompts = append(q.Prompts, proto.QueuedPrompt{ID: p.ID, Text: p.Text})

@@ -132,11 +132,9 @@ func (b *box) run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 	}
 	st := b.status()
 	b.enter(st.State(), st.Backend, st.Missing)
-	cfg := b.config(how)
-	for _, dir := range []string{cfg.Cache, cfg.Temp} { // what does not exist cannot be made writable
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return bash.Run{}, fmt.Errorf("make a folder for the sandbox: %w", err)
-		}
+	cfg, err := b.prepared(how)
+	if err != nil {
+		return bash.Run{}, err
 	}
 	release := b.s.rooms.settings.live.Hold() // what it writes is checked before it is loaded
 	c, err := b.sys.Start(b.s.rooms.owner, spec, cfg)
@@ -153,6 +151,18 @@ func (b *box) run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 		}
 		return ""
 	}}, nil
+}
+
+// prepared is config with the folders made that must be there: what does not exist cannot be made
+// writable.
+func (b *box) prepared(how tool.Confinement) (sandbox.Config, error) {
+	cfg := b.config(how)
+	for _, dir := range []string{cfg.Cache, cfg.Temp} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return cfg, fmt.Errorf("make a folder for the sandbox: %w", err)
+		}
+	}
+	return cfg, nil
 }
 
 // config turns the settings and the rules in force into what one command may do.
@@ -345,7 +355,11 @@ func RunSandboxed(ctx context.Context, o Options, args []string) (int, error) {
 	}
 	defer s.rooms.close(context.WithoutCancel(ctx)) // the code of the program says what came of it
 	spec := proc.Spec{Path: args[0], Args: args[1:], Dir: o.Cwd, Env: s.childEnv(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Label: args[0], Wraps: true}
-	c, err := s.rooms.box.sys.Start(s.rooms.owner, spec, s.rooms.box.config(tool.Confinement{Level: tool.Sandboxed}))
+	cfg, err := s.rooms.box.prepared(tool.Confinement{Level: tool.Sandboxed})
+	if err != nil {
+		return 1, err
+	}
+	c, err := s.rooms.box.sys.Start(s.rooms.owner, spec, cfg)
 	if err != nil {
 		return 1, err
 	}

@@ -204,8 +204,10 @@ func (r *run) smallerOutput(s state, a answer) (state, *proto.Ended) {
 	_, opts := r.model(s)
 	limit := opts.MaxTokens / 2
 	var e *provider.Error
-	if errors.As(a.err, &e) && e.Max > 0 && e.Max < opts.MaxTokens {
-		limit = e.Max
+	if errors.As(a.err, &e) && e.Max > 0 {
+		if room := e.Max - e.Input; room < opts.MaxTokens { // Input is 0 where Max is the output limit itself
+			limit = room
+		}
 	}
 	if limit < leastOutput {
 		return r.tooLong(s, a)

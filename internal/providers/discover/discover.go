@@ -54,6 +54,7 @@ type Choice struct {
 	Info   provider.Info
 	API    API
 	File   string // Script and Replay
+	Named  bool   // somebody asked for it by name
 	Source string // where it was found, for people: "--model", "ANTHROPIC_API_KEY", "Ollama at http://127.0.0.1:11434"
 	at     service
 	client *http.Client
@@ -112,7 +113,7 @@ func (d *Discovery) Resolve(ctx context.Context) (Choice, error) {
 		if err != nil {
 			return Choice{}, from(n.source, err)
 		}
-		c.Source = n.source
+		c.Source, c.Named = n.source, true
 		return c, nil
 	}
 	for _, id := range d.usual() {

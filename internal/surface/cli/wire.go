@@ -26,7 +26,7 @@ func Wired() Deps {
 		History: historyOf, Complete: completerOf, Sessions: listSessions,
 		Models: listModels, CheckModel: checkModel, Tools: listTools, Doctor: doctor,
 		State: printState, Replay: replay, HooksTest: testHooks,
-		Config: wiredConfig(), Permission: wiredPermissions(), Policy: wiredPolicy(), Tasks: wiredTasks(),
+		Config: wiredConfig(), Permission: wiredPermissions(), Policy: wiredPolicy(), Tasks: wiredTasks(), Sandbox: wiredSandbox(),
 	}
 }
 

@@ -121,8 +121,12 @@ func (w *Watcher) report(err error) {
 }
 
 func (w *Watcher) run(ctx context.Context, n *fsnotify.Watcher) {
-	poll := time.NewTicker(w.opts.Poll)
-	defer poll.Stop()
+	var poll <-chan time.Time // nil while the kernel notifies: an idle program must not wake up
+	polled := func() <-chan time.Time {
+		t := time.NewTicker(w.opts.Poll)
+		context.AfterFunc(ctx, t.Stop)
+		return t.C
+	}
 	quiet := time.NewTimer(time.Hour)
 	quiet.Stop()
 	defer quiet.Stop()
@@ -130,6 +134,9 @@ func (w *Watcher) run(ctx context.Context, n *fsnotify.Watcher) {
 	events, errs := channels(n)
 	failed := n == nil
 	for {
+		if failed && poll == nil {
+			poll = polled()
+		}
 		select {
 		case <-ctx.Done():
 			if n != nil {
@@ -152,8 +159,8 @@ func (w *Watcher) run(ctx context.Context, n *fsnotify.Watcher) {
 				failed = true
 				w.report(err)
 			}
-		case <-poll.C:
-			if !failed || !w.differs() {
+		case <-poll:
+			if !w.differs() {
 				continue
 			}
 		case <-quiet.C:

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+)
+
+func wiredSandbox() SandboxDeps {
+	return SandboxDeps{
+		Status: sandboxStatus,
+		Run: func(ctx context.Context, o app.Options, args []string, _ Process) (int, error) {
+			return app.RunSandboxed(ctx, o, args)
+		},
+	}
+}
+
+// sandboxStatus tries anew what the sandbox can keep here.
+func sandboxStatus(ctx context.Context, o app.Options) ([]Check, error) {
+	st, err := app.Sandbox(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	state := map[sandbox.Level]string{sandbox.None: "failed", sandbox.Partial: "warning"}[st.Level]
+	if state == "" {
+		state = "ok"
+	}
+	out := []Check{{Name: "sandbox", Status: state, Detail: st.State(), Fix: st.Fix}}
+	if st.Version != "" {
+		out = append(out, Check{Name: st.Backend, Status: "info", Detail: st.Version})
+	}
+	for _, c := range st.Checks {
+		k := Check{Name: c.Name, Status: "ok", Detail: c.Got}
+		if !c.OK {
+			k.Status = "failed"
+		}
+		out = append(out, k)
+	}
+	for _, m := range st.Missing {
+		out = append(out, Check{Name: "not enforced", Status: "warning", Detail: m})
+	}
+	return out, nil
+}
