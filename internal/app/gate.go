@@ -124,7 +124,8 @@ func (g *gate) policy() permission.Policy {
 		Rules: g.compiled.Rules(st, permission.Env{Dirs: dirs, Resolve: permission.ResolveLinks}),
 		Mode:  st.Mode, Dirs: dirs, Resolve: permission.ResolveLinks,
 		AutoAvailable: st.AutoAvailable, AutoInPlan: setting(s.config(), "useAutoModeDuringPlan", true),
-		ManagedOnly: setting(s.config(), "allowManagedPermissionRulesOnly", false),
+		ManagedOnly:   setting(s.config(), "allowManagedPermissionRulesOnly", false),
+		ClassifyShell: s.autoRules().ClassifyAllShell,
 	}
 }
 

@@ -141,10 +141,21 @@ func (x *Settings) Set(ctx context.Context, scope, key string, value json.RawMes
 	if saved.Excluded != "" {
 		note += "; git ignores it by " + saved.Excluded
 	}
-	if o := saved.Overrides(x.s.live.State(), key).Overridden; o != nil {
-		note += "; without effect: " + o.String() + " overrules it"
+	return note + x.lost(saved, key), nil
+}
+
+// lost says what keeps a value that was written from taking effect; empty: nothing does.
+func (x *Settings) lost(saved config.Saved, key string) string {
+	state := x.s.live.State()
+	for _, i := range config.Explain(state, key, sections()...).Ignored {
+		if i.At.File == saved.Path {
+			return "; without effect: " + i.Why
+		}
 	}
-	return note, nil
+	if o := saved.Overrides(state, key).Overridden; o != nil {
+		return "; without effect: " + o.String() + " overrules it"
+	}
+	return ""
 }
 
 // Problem is one thing wrong in a settings file.

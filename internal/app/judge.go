@@ -21,7 +21,8 @@ func (s *Session) judge(command, cwd string) bash.Effects {
 		Tool: bash.Name, Literal: input, Input: input, Traits: tool.Traits{Command: command}, Cwd: cwd,
 	}, permission.Policy{Dirs: s.rooms.gate.dirs(), Resolve: permission.ResolveLinks})
 	e := bash.Effects{ReadOnly: d.Behavior == permission.Allow}
-	e.Beside = e.ReadOnly || quiet(command)
+	e.Waits = quiet(command)
+	e.Beside = e.ReadOnly || e.Waits
 	e.Destructive = !e.ReadOnly && permission.DiscardsWork(command)
 	return e
 }

@@ -224,17 +224,15 @@ func (b *box) paths(key string) []string {
 }
 
 // rulePaths are the paths of path rules of a list, so that what a rule says of files holds for
-// whatever a command does.
+// whatever a command does. A pattern without a slash holds at any depth.
 func (b *box) rulePaths(list permission.List, name string) []string {
 	var out []string
-	for _, r := range b.s.part.permission.Get().AllRules() {
-		p, err := permission.ParseRule(r.Text)
-		if err != nil || r.List != list || p.Tool != name || p.Specifier == "" {
-			continue
+	for _, p := range b.s.rooms.gate.policy().Rules.Paths(name, list) {
+		pattern := strings.Trim(p.Pattern, "/")
+		if pattern != "" && !strings.Contains(strings.TrimPrefix(p.Pattern, "/"), "/") && !strings.HasPrefix(p.Pattern, "/") {
+			pattern = "**/" + pattern
 		}
-		if path, ok := permission.RulePath(r, b.s.rooms.gate.dirs()); ok {
-			out = append(out, path)
-		}
+		out = append(out, filepath.Join(p.Base, pattern))
 	}
 	return out
 }

@@ -2,12 +2,10 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
@@ -114,40 +112,21 @@ func (r *rooms) tool(name string) tool.Tool { return r.byName[name] }
 
 // deniedTool is the bare deny rule that takes a tool out of the model's view.
 func (s *Session) deniedTool(name string) string {
-	d := s.rooms.gate.decide(permission.Request{Tool: name, Literal: json.RawMessage("{}")})
-	if d.Behavior != permission.Deny || d.Reason.Kind != permission.ByRule || len(d.Matched) == 0 {
-		return ""
-	}
-	m := d.Matched[0]
-	if p, err := permission.ParseRule(m.Rule); err != nil || p.Specifier != "" {
+	m, ok := s.rooms.gate.policy().Rules.Hides(name)
+	if !ok {
 		return ""
 	}
 	return m.Rule + " (" + permission.Rule{Source: m.Source, File: m.File, Line: m.Line}.Where() + ")"
 }
 
-// hidden says whether a rule forbids to read a file.
+// hidden says whether a rule forbids to read a file. It is asked for every file of a search.
 func (s *Session) hidden(path string) bool {
-	if !s.deniesReading() { // asked for every file of a search
+	pol := s.rooms.gate.policy()
+	if len(pol.Rules.Paths("Read", permission.DenyList)) == 0 {
 		return false
 	}
-	return s.readDecision(path).Behavior == permission.Deny
-}
-
-// deniesReading says whether any rule could forbid to read a file.
-func (s *Session) deniesReading() bool {
-	for _, lists := range s.part.permission.Get().Rules {
-		for _, rule := range lists.Deny {
-			if strings.HasPrefix(rule.Text, "Read") || strings.HasPrefix(rule.Text, "*") {
-				return true
-			}
-		}
-	}
-	for _, rule := range s.part.permission.Get().Grants.Rules {
-		if rule.List == permission.DenyList {
-			return true
-		}
-	}
-	return false
+	_, denied := permission.DeniesRead(pol, path)
+	return denied
 }
 
 // mayRead says whether a file could be read without a question.

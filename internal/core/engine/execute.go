@@ -234,7 +234,7 @@ func (x *executor) results() ([]tool.Done, []*tool.End) {
 	var ends []*tool.End
 	for _, s := range x.slots {
 		refused := s.outcome == "refused" || s.outcome == "not_run"
-		done = append(done, tool.Done{Call: s.call, Result: s.result, Refused: refused, Seconds: s.seconds})
+		done = append(done, tool.Done{Call: s.call, Traits: s.traits, Result: s.result, Refused: refused, Seconds: s.seconds})
 		if s.end != nil {
 			ends = append(ends, s.end)
 		}

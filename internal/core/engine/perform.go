@@ -37,7 +37,7 @@ type outcome struct {
 }
 
 func (o outcome) done(seconds float64) tool.Done {
-	return tool.Done{Call: o.call, Result: o.result, Refused: o.word == "refused", Seconds: seconds}
+	return tool.Done{Call: o.call, Traits: o.traits, Result: o.result, Refused: o.word == "refused", Seconds: seconds}
 }
 
 func (p performance) perform(ctx context.Context) (o outcome) {

@@ -387,7 +387,8 @@ func (r *run) interrupted(s state, a answer) (state, *proto.Ended) {
 	return s, e
 }
 
-// repeat counts how often the same call brought the same result in a row.
+// repeat counts how often the same call brought the same result in a row. Calls that only wait do not
+// count: who polls makes the same call on purpose.
 type repeat struct {
 	seed  maphash.Seed
 	hash  uint64
@@ -399,6 +400,9 @@ func (p repeat) after(done []tool.Done) repeat {
 		p.seed = maphash.MakeSeed()
 	}
 	for _, d := range done {
+		if d.Traits.Waits {
+			continue
+		}
 		h := maphash.String(p.seed, fmt.Sprintf("%s\x00%s\x00%v", d.Call.Name, d.Call.Literal, d.Result.Content))
 		if h != p.hash || p.count == 0 {
 			p.hash, p.count = h, 0

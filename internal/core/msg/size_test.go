@@ -7,7 +7,9 @@ import (
 
 func TestSizeCountsWhatAModelReads(t *testing.T) {
 	content := []Block{
-		Text{"12345"}, Thinking{Thinking: "123", Signature: "not counted"}, RedactedThinking{Data: "12"},
+		Text{"12345"},
+		Thinking{Thinking: "123", Signature: "not counted"},
+		RedactedThinking{Data: "12"},
 		ToolCall{ID: "a", Name: "Bash", Input: json.RawMessage(`{}`)},
 		ToolResult{CallID: "a", Content: []Block{Text{"1234"}, Image{Data: make([]byte, 100_000)}}},
 		Unknown{Kind: "x", Raw: json.RawMessage(`{"type":"x"}`)},

@@ -87,6 +87,7 @@ type Traits struct {
 	Shell       bool      // a failure aborts the other calls of the same answer
 	NoEffect    bool      // touches only the conversation's own state (todo list, plan, questions): never asks
 	Snapshot    bool      // a checkpoint is due before it
+	Waits       bool      // only lets time pass: making the same call again is no sign of a loop
 }
 
 // PathUse is one path with what would be done to it.
@@ -127,6 +128,7 @@ type End struct {
 // Done is a finished call.
 type Done struct {
 	Call    Call
+	Traits  Traits
 	Result  Result
 	Refused bool // never ran: refused by rule, hook or person
 	Seconds float64

@@ -15,6 +15,9 @@ import (
 // output: the last words of a process substitution arrive in that time.
 const linger = 50 * time.Millisecond
 
+// wrapTime bounds the wait for what a wrapper held.
+const wrapTime = 300 * time.Millisecond
+
 // settleLimit bounds the wait for a reader of the output that does not take it.
 const settleLimit = 2 * time.Second
 
@@ -221,9 +224,10 @@ func (p *Process) Exit() Exit {
 }
 
 // Left returns what lives of the program's tree, without its head. It costs nothing when nothing
-// was left behind; otherwise it looks through all processes.
+// was left behind; otherwise it looks through all processes. What a wrapper held is dying when the
+// wrapper has ended; Left then waits a moment for it.
 func (p *Process) Left() []Info {
-	if p.isEnded() && p.quiet() {
+	if p.isEnded() && (p.quiet() || p.spec.Wraps && waitFor(wrapTime, p.quiet)) {
 		p.leave()
 		return nil
 	}

@@ -41,7 +41,6 @@ func (c *Command) startSeatbelt(owner *proc.Owner, spec proc.Spec) error {
 	spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], proxyEnv(http, socks, "")...)
 	spec.Args = append([]string{"-p", job.profile(), path}, spec.Args...)
 	spec.Path = sandboxExec
-	c.shared = true
 	if c.Process, err = owner.Start(spec); err != nil {
 		c.net.close()
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)

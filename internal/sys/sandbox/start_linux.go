@@ -166,7 +166,7 @@ func (c *Command) preparePartial(spec *proc.Spec, o *orders, theirs *os.File) er
 	if err != nil {
 		return err
 	}
-	c.shared, o.Alone = true, true
+	o.Alone = true
 	if landlockABI() >= abiTCP {
 		if o.HTTP, err = c.listenHere(c.net.handleHTTP); err == nil {
 			o.SOCKS, err = c.listenHere(c.net.handleSOCKS)

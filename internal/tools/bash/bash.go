@@ -77,6 +77,7 @@ type Effects struct {
 	ReadOnly    bool // changes nothing
 	Beside      bool // has no effects that another command could notice
 	Destructive bool // a checkpoint is due before it
+	Waits       bool // only lets time pass
 }
 
 // Input is what the model gives.
@@ -143,7 +144,7 @@ func (s *Shell) traits(in Input, c tool.Call) tool.Traits {
 	}
 	return tool.Traits{
 		Command: in.Command, Shell: true,
-		ReadOnly: e.ReadOnly, Beside: (e.ReadOnly || e.Beside) && !in.RunInBackground, Snapshot: e.Destructive,
+		ReadOnly: e.ReadOnly, Beside: (e.ReadOnly || e.Beside) && !in.RunInBackground, Snapshot: e.Destructive, Waits: e.Waits,
 	}
 }
 
