@@ -24,7 +24,7 @@ func (s *Session) engineConfig(t *turn) engine.Config {
 		Model:     s.modelNow,
 		System:    s.system,
 		Tools:     s.toolsNow,
-		Shape:     s.shape,
+		Shape:     s.shape(t),
 		Authorize: r.gate.authorize(t),
 		Amend:     s.amend,
 		Batch:     s.batch,
@@ -121,16 +121,18 @@ func (n naming) Spec() tool.Spec {
 }
 
 // shape fits the history in, and sees to what a compaction changes elsewhere.
-func (s *Session) shape(ctx context.Context, history []msg.Message, p engine.Pressure) (engine.View, error) {
-	v, err := s.rooms.shaper.Shape(ctx, history, p)
-	if err == nil && v.History != nil {
-		s.compacted(v)
+func (s *Session) shape(t *turn) func(context.Context, []msg.Message, engine.Pressure) (engine.View, error) {
+	return func(ctx context.Context, history []msg.Message, p engine.Pressure) (engine.View, error) {
+		v, err := s.rooms.shaper.Shape(ctx, history, p)
+		if err == nil && v.History != nil {
+			s.compacted(v)
+		}
+		s.remember(history)
+		if err == nil {
+			t.view = v.Messages
+		}
+		return v, err
 	}
-	s.remember(history)
-	if err == nil {
-		s.rooms.prompt.Measure(s.toolsNow(), v.Messages)
-	}
-	return v, err
 }
 
 // stopping is engine.Config.Stop: budgets after every answer, the output that is owed and the stop

@@ -12,7 +12,25 @@ import (
 
 // judge tells the shell tool what a command would do: whether it only reads, by the same decision
 // that lets such commands run without a question, and whether others may run beside it.
+// What it said last is kept: the question comes several times for each call.
 func (s *Session) judge(command, cwd string) bash.Effects {
+	asked := judged{command: command, cwd: cwd, rules: s.part.permission.Get().Revision}
+	if last := s.judged.Load(); last != nil && last.command == command && last.cwd == cwd && last.rules == asked.rules {
+		return last.effects
+	}
+	asked.effects = s.effectsOf(command, cwd)
+	s.judged.Store(&asked)
+	return asked.effects
+}
+
+// judged is a command and what was found of it.
+type judged struct {
+	command, cwd string
+	rules        int // revision of the permissions then
+	effects      bash.Effects
+}
+
+func (s *Session) effectsOf(command, cwd string) bash.Effects {
 	input, err := json.Marshal(map[string]string{"command": command})
 	if err != nil {
 		return bash.Effects{}

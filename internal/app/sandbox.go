@@ -80,7 +80,7 @@ func (b *box) policy() permission.Sandbox {
 		NoAutoAllow:     !setting(state, "sandbox.autoAllowBashIfSandboxed", true) || (level == sandbox.Partial && !b.weaker()) || flagged(b.s.rooms.env(), "MYELIN_SUBPROCESS_ENV_SCRUB"),
 		NoEscape:        !setting(state, "sandbox.allowUnsandboxedCommands", true),
 		Excluded:        setting[[]string](state, "sandbox.excludedCommands", nil),
-		ReadOnlyMissing: !b.readOnly(),
+		ReadOnlyMissing: b.s.planning() && !b.readOnly(), // looked at in plan mode only, for it costs a trial
 	}
 }
 

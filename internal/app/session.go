@@ -42,6 +42,7 @@ type Session struct {
 
 	thinking atomic.Pointer[int] // budget in tokens; nil: default
 	prompts  atomic.Int64        // user messages so far
+	judged   atomic.Pointer[judged]
 
 	sceneMu         sync.Mutex // guards what the classifier may see
 	sceneMessages   []msg.Message

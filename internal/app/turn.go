@@ -20,6 +20,7 @@ type turn struct {
 	started time.Time
 	api     time.Duration // of the session when it began
 	usage   msg.Usage     // of its requests
+	view    []msg.Message // what the last of them showed; nil: there was none
 
 	reminded bool                // of the output that is owed
 	refusals permission.Refusals // by a person
@@ -66,6 +67,9 @@ func (s *Session) turn(batch []proto.Prompt, owed []msg.Message) {
 	s.ending = nil
 	s.mu.Unlock()
 	cost.EndTurn(s.part.cost, s.effects.Now())
+	if t.view != nil {
+		s.rooms.prompt.Measure(s.toolsNow(), t.view)
+	}
 	s.tell(t, ended)
 	session.SetActivity(s.part.session, session.Idle)
 }

@@ -61,10 +61,13 @@ func Sendable(history []Message, bounds Bounds) []Message {
 	return msgs
 }
 
+// The passes below take a list of their own and write it anew from its front; none of them writes
+// further than it has read, but for one message that pair may add at the end.
+
 // gather puts the blocks of one answer together and its results behind them: while an answer
 // streams, the results of its first calls are recorded before its last blocks.
 func gather(msgs []Message) []Message {
-	out := make([]Message, 0, len(msgs))
+	out := msgs[:0]
 	var results []Message // of the open answer
 	response := ""        // of the open answer; empty: none is open
 	for _, m := range msgs {
@@ -86,7 +89,7 @@ func gather(msgs []Message) []Message {
 
 // join merges neighbours of one role into one message.
 func join(msgs []Message) []Message {
-	out := msgs[:0:0]
+	out := msgs[:0]
 	for _, m := range msgs {
 		if n := len(out); n > 0 && out[n-1].Role == m.Role {
 			last := &out[n-1]
@@ -104,7 +107,7 @@ func join(msgs []Message) []Message {
 func pair(msgs []Message) []Message {
 	results := collectResults(msgs)
 	seen := map[string]bool{}
-	out := make([]Message, 0, len(msgs)+1)
+	out := msgs[:0]
 	for i := 0; i < len(msgs); i++ {
 		m := msgs[i]
 		if m.Role == User { // its results were taken by the calls they belong to
@@ -115,8 +118,8 @@ func pair(msgs []Message) []Message {
 		}
 		var answers []Block
 		m.Content, answers = results.answer(i, m.Content, seen)
-		out = append(out, m)
 		if len(answers) == 0 {
+			out = append(out, m)
 			continue
 		}
 		reply := Message{Role: User, Content: answers}
@@ -125,7 +128,7 @@ func pair(msgs []Message) []Message {
 			reply.ID, reply.Time = msgs[i].ID, msgs[i].Time
 			reply.Content = append(reply.Content, results.without(msgs[i].Content)...)
 		}
-		out = append(out, reply)
+		out = append(out, m, reply)
 	}
 	return out
 }
@@ -241,7 +244,7 @@ func unique(id string, seen map[string]bool) string {
 // dropBareThinking removes thinking that ends an answer: it must stand before the text or call it
 // belongs to, and alone it is refused. It is what remains of an answer that broke off.
 func dropBareThinking(msgs []Message) []Message {
-	out := make([]Message, 0, len(msgs))
+	out := msgs[:0]
 	for i, m := range msgs {
 		if m.Role == Assistant && endsAnswer(msgs, i) {
 			for len(m.Content) > 0 && isThinking(m.Content[len(m.Content)-1]) {

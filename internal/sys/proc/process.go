@@ -44,6 +44,9 @@ type Process struct {
 	done chan struct{} // closed when the program has ended and its output was taken
 	once sync.Once     // closes done
 
+	look sync.Mutex // held by Left, so that two who ask at once look once
+	gone bool       // nothing of the program lives any more; guarded by look
+
 	mu       sync.Mutex // guards all below
 	exit     Exit
 	ended    bool // the head has ended and was waited for
@@ -227,7 +230,13 @@ func (p *Process) Exit() Exit {
 // was left behind; otherwise it looks through all processes. What a wrapper held is dying when the
 // wrapper has ended; Left then waits a moment for it.
 func (p *Process) Left() []Info {
+	p.look.Lock()
+	defer p.look.Unlock()
+	if p.gone {
+		return nil
+	}
 	if p.isEnded() && (p.quiet() || p.spec.Wraps && waitFor(wrapTime, p.quiet)) {
+		p.gone = true
 		p.leave()
 		return nil
 	}
@@ -239,6 +248,7 @@ func (p *Process) Left() []Info {
 		}
 	}
 	if len(out) == 0 && p.isEnded() {
+		p.gone = true
 		p.leave()
 	}
 	return out

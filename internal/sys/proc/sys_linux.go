@@ -120,26 +120,18 @@ func endStrays(grace time.Duration) []Info {
 	return ended
 }
 
-// childPIDs lists the direct children of this process, from the list the kernel keeps for each
-// thread, or by a look through all processes where it keeps none.
+// childPIDs lists those children of this process among which orphans are: the kernel gives an orphan
+// to the first living thread of its reaper, which is the main one. It keeps a list for each thread;
+// where it keeps none, all processes are looked through.
 func childPIDs() []int {
-	tasks, err := os.ReadDir("/proc/self/task")
+	data, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
 	if err != nil {
-		return nil
+		return childrenByScan()
 	}
 	var out []int
-	for _, t := range tasks {
-		data, err := os.ReadFile("/proc/self/task/" + t.Name() + "/children")
-		if err != nil {
-			if _, serr := os.Stat("/proc/self/task/" + t.Name()); serr == nil {
-				return childrenByScan()
-			}
-			continue
-		}
-		for f := range bytes.FieldsSeq(data) {
-			if pid, err := strconv.Atoi(string(f)); err == nil {
-				out = append(out, pid)
-			}
+	for f := range bytes.FieldsSeq(data) {
+		if pid, err := strconv.Atoi(string(f)); err == nil {
+			out = append(out, pid)
 		}
 	}
 	return out
