@@ -93,9 +93,9 @@ func perLine(args []string) string {
 func TestBwrapArguments(t *testing.T) {
 	p, cfg, base := example(t)
 	job := bwrapJob{
-		plan: p, dir: cfg.Dir, helper: "/opt/myelin", seccompFD: 4, noUserns: true, helperArgs: []string{helperArg, "run", "{}", "--", "/bin/bash"},
+		plan: p, dir: cfg.Dir, helper: "/opt/myelin", seccompFD: 4, noUserns: true, root: true, helperArgs: []string{helperArg, "run", "{}", "--", "/bin/bash"},
 		exists: func(path string) bool {
-			return path == "/proc/sys" || path == "/proc/irq" || path == "/tmp/shown" || exists(path) && within(path, base)
+			return path == "/proc/sys" || path == "/proc/fs" || path == "/tmp/shown" || exists(path) && within(path, base)
 		},
 		show: []string{"/tmp/shown", "/tmp/not-there", cfg.Dir},
 	}

@@ -187,6 +187,13 @@ var attacks = map[string]func(args []string) error{
 		}
 		return unix.Kill(pid, unix.SIGKILL)
 	},
+	"signal0": func(a []string) error {
+		pid, err := strconv.Atoi(a[0])
+		if err != nil {
+			return err
+		}
+		return unix.Kill(pid, 0)
+	},
 	"tiocsti": func([]string) error {
 		b := byte('x')
 		for fd := range 3 {

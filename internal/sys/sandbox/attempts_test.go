@@ -193,9 +193,9 @@ func attempt13(p *prison) {
 func attempt14(p *prison) {
 	p.sh("mkdir -p .claude/skills .myelin; echo evil > .claude/settings.json; echo evil > .mcp.json; echo evil > .myelin/settings.json; mkdir .vscode; echo evil > .vscode/tasks.json; echo evil > .envrc; rmdir .mcp.json .claude; ln -s /etc .claude")
 	p.noStubs()
-	p.sh("echo evil > .bashrc; echo evil > .gitmodules; echo evil > .gitconfig; echo evil > .ripgreprc")
+	p.sh("echo evil > .bashrc; echo evil > .gitmodules; echo evil > .gitconfig; echo evil > .ripgreprc; echo evil > .envrc")
 	p.absent(p.dir+"/.bashrc", p.dir+"/.gitmodules", p.dir+"/.gitconfig", p.dir+"/.ripgreprc")
-	if got, _ := filepath.Glob(p.base + "/quarantine/*"); len(got) != 4 {
+	if got, _ := filepath.Glob(p.base + "/quarantine/*"); len(got) != 6 {
 		p.t.Errorf("quarantine: %v", got)
 	}
 	p.noStubs()
@@ -459,7 +459,9 @@ func attempt25(p *prison) {
 
 // 26: by other kinds of system calls.
 func attempt26(p *prison) {
-	p.attack("x32")
+	if out := p.attack("x32"); !strings.Contains(out, "not permitted") { // and not just unknown to this kernel
+		p.t.Errorf("%s", out)
+	}
 	p.attack("iouring")
 	// A program of a few bytes that makes socket(AF_UNIX) as a 32-bit call, and exits with 42 if that
 	// worked.
@@ -541,8 +543,8 @@ func attempt28(p *prison) {
 	}()
 	pid := strconv.Itoa(victim.Process.Pid)
 	p.attack("kill", pid)
-	out := p.sh("kill -9 " + pid + "; kill -9 " + strconv.Itoa(os.Getpid()) + "; pkill -9 -f 'sleep 33[1]'; ps ax | grep -c 'sleep 33[1]'; killall -9 sleep; kill -9 -1; true")
-	_ = out
+	p.attack("signal0", strconv.Itoa(os.Getpid())) // harmless where it worked
+	p.sh("kill -9 " + pid + "; pkill -9 -f 'sleep 33[1]'; kill -9 -" + pid)
 	if err := victim.Process.Signal(syscall.Signal(0)); err != nil {
 		p.t.Errorf("the victim is gone: %v", err)
 	}
@@ -591,9 +593,8 @@ func attempt31(p *prison) {
 	if out, err := exec.Command("pgrep", "-af", "^sleep 332|"+mark+" 332").CombinedOutput(); err == nil {
 		p.t.Errorf("lives on: %s", out)
 	}
-	out := p.sh("echo 'touch " + p.out + "/x' | at now; systemd-run --user touch " + p.out + "/x; systemd-run touch " + p.out + "/x; echo '* * * * * root touch /x' > /etc/cron.d/x")
+	p.sh("echo 'touch " + p.out + "/x' | at now; systemd-run --user touch " + p.out + "/x; systemd-run touch " + p.out + "/x; echo '* * * * * root touch /x' > /etc/cron.d/x")
 	p.absent(p.out+"/x", "/etc/cron.d/x", p.dir+"/later")
-	_ = out
 }
 
 // 35: by killing what confines.

@@ -20,6 +20,7 @@ type bwrapJob struct {
 	seccompFD  int
 	noUserns   bool // the version knows --disable-userns
 	nested     bool
+	root       bool // the caller is the machine's root, whatever it is called inside
 	stays      bool // outlives this process
 	exists     func(string) bool
 	helperArgs []string
@@ -66,7 +67,11 @@ func (j bwrapJob) procArgs() []string {
 		return []string{"--ro-bind", "/proc", "/proc", "--tmpfs", fmt.Sprintf("/proc/%d", os.Getpid())}
 	}
 	a := []string{"--proc", "/proc"}
-	for _, p := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"} {
+	switches := []string{"/proc/sys"}
+	if j.root { // bubblewrap itself covers irq, bus and sysrq-trigger where they could be written
+		switches = append(switches, "/proc/sysrq-trigger", "/proc/fs", "/proc/acpi", "/proc/scsi")
+	}
+	for _, p := range switches {
 		if j.exists(p) {
 			a = append(a, "--ro-bind", p, p)
 		}

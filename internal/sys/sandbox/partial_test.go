@@ -89,7 +89,7 @@ func TestPartialFiles(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(c.dir, ".mcp.json")); err == nil {
 		t.Error("what was planted is still there")
 	}
-	for _, attack := range []string{"unshare", "iouring", "sockethigh", "socket 1", "socket 16", "ptrace " + fmt.Sprint(os.Getpid()), "kill " + fmt.Sprint(os.Getppid()), "chmod f 4755", "write " + c.out + "/y"} {
+	for _, attack := range []string{"unshare", "iouring", "sockethigh", "socket 1", "socket 16", "ptrace " + fmt.Sprint(os.Getpid()), "signal0 " + fmt.Sprint(os.Getppid()), "chmod f 4755", "write " + c.out + "/y"} {
 		if out, _, _ := c.run(c.program() + " attack " + attack); !strings.Contains(out, "refused:") {
 			t.Errorf("%s: %s", attack, out)
 		}

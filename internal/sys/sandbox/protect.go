@@ -63,8 +63,8 @@ func guards(root, home string) []guard {
 	}
 	add(starts, startFiles...)
 	add(starts, ".gitconfig")
-	add(noStub, ".gitmodules", ".ripgreprc")
-	add(dirStub, ".vscode", ".idea", ".envrc")
+	add(noStub, ".gitmodules", ".ripgreprc", ".envrc") // nobody runs these without asking while the program does
+	add(dirStub, ".vscode", ".idea")                   // an editor may
 	if isDir(filepath.Join(root, ".git")) {
 		out = append(out, guard{path: filepath.Join(root, ".git"), flat: true, only: true})
 	}
@@ -159,17 +159,14 @@ func repoGuards(dotGit string) []guard {
 }
 
 func gitDirGuards(dir string) []guard {
-	out := []guard{
+	return []guard{
 		{path: filepath.Join(dir, "hooks"), stub: dirStub},
 		{path: filepath.Join(dir, "config"), stub: fileStub},
-		{path: filepath.Join(dir, "config.worktree"), stub: fileStub},
-		{path: filepath.Join(dir, "commondir")}, // an empty one would break git: looked after only
+		// Each mount costs time, and these lead nowhere without the config, which is held: looked after.
+		{path: filepath.Join(dir, "config.worktree")},
+		{path: filepath.Join(dir, "info", "attributes"), only: true},
+		{path: filepath.Join(dir, "commondir")}, // an empty one would break git
 	}
-	attributes := guard{path: filepath.Join(dir, "info", "attributes")}
-	if isDir(filepath.Join(dir, "info")) {
-		attributes.stub = fileStub
-	}
-	return append(out, attributes)
 }
 
 // linkGuards are for a .git that is a file: a linked worktree, or a submodule.
@@ -179,7 +176,7 @@ func linkGuards(dotGit string) []guard {
 		return nil
 	}
 	out := []guard{
-		{path: filepath.Join(dir, "config.worktree"), stub: fileStub},
+		{path: filepath.Join(dir, "config.worktree")},
 		{path: filepath.Join(dir, "commondir")},
 		{path: filepath.Join(dir, "gitdir")},
 	}

@@ -89,7 +89,6 @@ type Command struct {
 	cfg     Config
 	plan    *plan
 	net     *network
-	shared  bool    // its tree sees our processes and may outlive its head
 	probing *Status // of the probe this is part of; nil: a real command
 
 	looking sync.Mutex // guards before and the putting aside

@@ -143,7 +143,7 @@ func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs, filter *os.Fi
 	}
 	major, minor := version("bubblewrap " + st.Version)
 	job := bwrapJob{
-		plan: c.plan, dir: dir, helper: helper, seccompFD: seccompFD, nested: c.cfg.Nested, stays: spec.Keep, exists: exists,
+		plan: c.plan, dir: dir, helper: helper, seccompFD: seccompFD, nested: c.cfg.Nested, stays: spec.Keep, root: os.Getuid() == 0, exists: exists,
 		noUserns: major > 0 || minor >= 8, show: append([]string{dir, c.cfg.Dir}, c.cfg.visible()...),
 		helperArgs: append([]string{helperArg, "run", string(raw), "--"}, argv...),
 	}
