@@ -204,7 +204,7 @@ func (s *Session) buildSettings(ctx context.Context) (trust.Decision, error) {
 				return &next
 			})
 		},
-		Review: s.review, Veto: s.vetoConfig,
+		Review: s.review, Veto: s.vetoConfig, After: time.Second,
 		Notice: func(text string) { s.emit(proto.Notice{Level: "warning", Text: text}) },
 	})
 	if err != nil {

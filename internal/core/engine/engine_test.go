@@ -500,6 +500,7 @@ func TestKF062_StreamDropsAfterText(t *testing.T) {
 	second := r.model.requests[1].Messages
 	equal(t, describeMessage(second[1]), "a: The answer is")
 	equal(t, r.ended.Reason, proto.EndCompleted)
+	equal(t, r.ended.Text, "The answer is 42.")
 }
 
 func TestKF062_HalfCallIsNotRun(t *testing.T) {

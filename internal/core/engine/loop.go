@@ -199,12 +199,16 @@ func (r *run) ended(s state, a answer, reason proto.EndReason, detail string) *p
 	return &proto.Ended{Reason: reason, Detail: detail, Text: lastText(s.history), Stop: a.stop, Rounds: s.rounds}
 }
 
-// lastText is the text of the last assistant message, all its blocks together.
+// lastText is the text of the last answer, all its blocks together, and of those it only went on from.
 func lastText(history []msg.Message) string {
 	text, response := "", ""
 	for i := len(history) - 1; i >= 0; i-- {
 		m := history[i]
 		if m.Role != msg.Assistant {
+			if goesOn(m) {
+				response = ""
+				continue
+			}
 			if response != "" {
 				break
 			}
@@ -219,6 +223,18 @@ func lastText(history []msg.Message) string {
 		}
 	}
 	return text
+}
+
+// goesOn reports whether a message only asks to go on with an answer that was cut.
+func goesOn(m msg.Message) bool {
+	if m.Origin != msg.FromHarness {
+		return false
+	}
+	switch msg.TextOf(m.Content) {
+	case goOnOutput, goOnStream, goOnBlock:
+		return true
+	}
+	return false
 }
 
 // overhead estimates the tokens of what goes beside the conversation, four bytes a token.

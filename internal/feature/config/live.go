@@ -49,6 +49,8 @@ type LiveOptions struct {
 	Notice func(text string)
 	// Poll does without notifications of the kernel.
 	Poll bool
+	// After is how long files are not followed yet; what changes meanwhile is loaded then.
+	After time.Duration
 }
 
 // Change says which files made a new state. Files is empty when only the view changed.
@@ -75,7 +77,7 @@ func Open(ctx context.Context, opts LiveOptions) (*Live, error) {
 		}
 	}
 	l.watcher = watch.Start(watch.Options{
-		Paths: paths, ForcePoll: opts.Poll,
+		Paths: paths, ForcePoll: opts.Poll, After: opts.After,
 		Changed: func([]string) { l.Reload(context.Background()) },
 		Report:  func(err error) { l.notice(err.Error()) },
 	})

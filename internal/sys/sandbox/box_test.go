@@ -28,7 +28,11 @@ func TestMain(m *testing.M) {
 		os.Stderr.WriteString("these tests need bubblewrap: apt-get install bubblewrap\n")
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if shared.dir != "" {
+		os.RemoveAll(shared.dir)
+	}
+	os.Exit(code)
 }
 
 // buffer is a writer that several goroutines may use.

@@ -86,20 +86,22 @@ func newPrison(t *testing.T) *prison {
 	return p
 }
 
-// stateDir is shared by the prisons of one process, so that the probe runs once.
-var stateDir = func() func(*testing.T) string {
-	var once sync.Once
-	var dir string
-	return func(t *testing.T) string {
-		once.Do(func() {
-			var err error
-			if dir, err = os.MkdirTemp("/var/tmp", "prison-state-"); err != nil {
-				t.Fatal(err)
-			}
-		})
-		return dir
+// shared is the state folder of all prisons of this process, so that the probe runs once; TestMain
+// takes it away.
+var shared struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func stateDir(t *testing.T) string {
+	t.Helper()
+	shared.once.Do(func() { shared.dir, shared.err = os.MkdirTemp("/var/tmp", "prison-state-") })
+	if shared.err != nil {
+		t.Fatal(shared.err)
 	}
-}()
+	return shared.dir
+}
 
 type rootState struct{ Task *task.State }
 

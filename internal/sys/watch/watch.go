@@ -35,6 +35,9 @@ type Options struct {
 	Poll time.Duration
 	// ForcePoll does without notifications.
 	ForcePoll bool
+	// After is how long the kernel is not asked yet: to ask it, and above all to stop, takes tens of
+	// milliseconds that a program of one short task should not pay. What changes meanwhile is told then.
+	After time.Duration
 	// Report is told, once, why notifications do not work and that polling takes over. Nil: nobody.
 	Report func(error)
 }
@@ -63,12 +66,23 @@ func Start(opts Options) *Watcher {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Watcher{opts: opts, cancel: cancel, done: make(chan struct{}), known: map[string]string{}, wake: make(chan struct{}, 1)}
-	events := w.notifier()
 	w.Add(opts.Paths...)
-	w.arm(events)
+	if opts.After == 0 {
+		events := w.notifier()
+		w.arm(events)
+		go func() { // ends when Close cancels
+			defer close(w.done)
+			w.run(ctx, events)
+		}()
+		return w
+	}
 	go func() { // ends when Close cancels
 		defer close(w.done)
-		w.run(ctx, events)
+		select {
+		case <-ctx.Done():
+		case <-time.After(opts.After):
+			w.run(ctx, w.notifier())
+		}
 	}()
 	return w
 }

@@ -70,6 +70,21 @@ func TestEveryWayAFileChanges(t *testing.T) {
 	expect(t, told, path)
 }
 
+func TestWhatChangesBeforeTheKernelIsAsked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	told := make(chan []string, 16)
+	w := watch.Start(watch.Options{
+		Paths: []string{path}, Changed: func(p []string) { told <- p },
+		Debounce: time.Millisecond, Poll: time.Hour, After: 50 * time.Millisecond,
+		Report: func(err error) { t.Error(err) },
+	})
+	t.Cleanup(w.Close)
+	put(t, path, "before")
+	expect(t, told, path)
+	put(t, path, "after that")
+	expect(t, told, path)
+}
+
 func TestFoldersThatDoNotExistYet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "f")
 	told := start(t, path)
