@@ -1,8 +1,9 @@
 // Package catalog knows the models of public services: windows, limits, prices, abilities, and the
 // short names people use for them.
 //
-// The list is generated at development time (generate/) and embedded; nothing is fetched, and it
-// is unpacked at its first use. A user's settings may correct it and add to it. Begin with [New].
+// The list is generated at development time (generate/) and embedded; nothing is fetched, and the
+// models of a service are unpacked when they are asked for. A user's settings may correct the list
+// and add to it. Begin with [New].
 package catalog
 
 import (
@@ -11,7 +12,6 @@ import (
 	_ "embed" // the list
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -20,8 +20,8 @@ import (
 	"github.com/myelin-agent/myelin/internal/providers/wire"
 )
 
-//go:embed catalog.json.gz
-var packed []byte
+//go:embed catalog.json
+var embedded []byte
 
 // Provider is one service.
 type Provider struct {
@@ -32,7 +32,15 @@ type Provider struct {
 	Keys    []string // environment variables that hold a key, in order
 	Default string   // id of the model to begin with
 	Fast    string   // id of a fast, cheap model
-	Models  []provider.Info
+	models  func() []provider.Info
+}
+
+// Models returns what the service serves. It is shared: who changes something copies first.
+func (p Provider) Models() []provider.Info {
+	if p.models == nil {
+		return nil
+	}
+	return p.models()
 }
 
 // list is the embedded file.
@@ -43,46 +51,58 @@ type list struct {
 		ID, Name, API, URL string
 		Keys               []string
 		Default, Fast      string
-		Models             []struct {
-			ID, Name string
-			Window   int
-			Output   int
-			Price    [5]float64
-			Can      string
-			Efforts  []string
-		}
+		Packed             []byte // gzip of a JSON list of [entry]
 	}
+}
+
+// entry is one model in the file.
+type entry struct {
+	ID, Name string
+	Window   int
+	Output   int
+	Price    [5]float64
+	Can      string
+	Efforts  []string
 }
 
 // builtin is the list as it was generated. It is shared: who changes something copies first.
 var builtin = sync.OnceValues(func() ([]Provider, error) {
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fmt.Errorf("unpack the model catalog: %w", err)
-	}
-	raw, err := io.ReadAll(z)
-	if err != nil {
-		return nil, fmt.Errorf("unpack the model catalog: %w", err)
-	}
 	var l list
-	if err := json.Unmarshal(raw, &l); err != nil {
+	if err := json.Unmarshal(embedded, &l); err != nil {
 		return nil, fmt.Errorf("read the model catalog: %w", err)
 	}
 	out := make([]Provider, 0, len(l.Providers))
 	for _, p := range l.Providers {
-		q := Provider{ID: p.ID, Name: p.Name, API: p.API, URL: p.URL, Keys: p.Keys, Default: p.Default, Fast: p.Fast}
-		for _, m := range p.Models {
-			has := func(ability string) bool { return strings.Contains(m.Can, ability) }
-			q.Models = append(q.Models, provider.Info{
-				Provider: p.ID, ID: m.ID, Name: m.Name, ContextWindow: m.Window, MaxOutput: m.Output,
-				Price:  provider.Price{Input: m.Price[0], Output: m.Price[1], CacheRead: m.Price[2], CacheWrite: m.Price[3], CacheWrite1h: m.Price[4]},
-				Images: has("i"), Documents: has("d"), Thinking: has("t"), WebSearch: has("w"), Efforts: m.Efforts,
-			})
-		}
-		out = append(out, q)
+		out = append(out, Provider{
+			ID: p.ID, Name: p.Name, API: p.API, URL: p.URL, Keys: p.Keys, Default: p.Default, Fast: p.Fast,
+			models: sync.OnceValue(func() []provider.Info { return unpack(p.ID, p.Packed) }),
+		})
 	}
 	return out, nil
 })
+
+// unpack reads the models of one service. It panics when the program was built of a broken file,
+// which no test lets pass.
+func unpack(service string, packed []byte) []provider.Info {
+	var entries []entry
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err == nil {
+		err = json.NewDecoder(z).Decode(&entries)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("model catalog, %s: %v", service, err))
+	}
+	out := make([]provider.Info, 0, len(entries))
+	for _, m := range entries {
+		has := func(ability string) bool { return strings.Contains(m.Can, ability) }
+		out = append(out, provider.Info{
+			Provider: service, ID: m.ID, Name: m.Name, ContextWindow: m.Window, MaxOutput: m.Output,
+			Price:  provider.Price{Input: m.Price[0], Output: m.Price[1], CacheRead: m.Price[2], CacheWrite: m.Price[3], CacheWrite1h: m.Price[4]},
+			Images: has("i"), Documents: has("d"), Thinking: has("t"), WebSearch: has("w"), Efforts: m.Efforts,
+		})
+	}
+	return out
+}
 
 // Catalog is the list with a user's corrections. It is immutable and safe for concurrent use.
 type Catalog struct {
@@ -126,7 +146,7 @@ func (c *Catalog) correct(ref string, raw json.RawMessage) error {
 		c.providers = append(c.providers, Provider{ID: name, Name: name, API: "openai-chat"})
 		p = len(c.providers) - 1
 	}
-	models := slices.Clone(c.providers[p].Models)
+	models := slices.Clone(c.providers[p].Models())
 	at := slices.IndexFunc(models, func(m provider.Info) bool { return m.ID == id })
 	if at < 0 {
 		models = append(models, provider.Info{})
@@ -140,7 +160,7 @@ func (c *Catalog) correct(ref string, raw json.RawMessage) error {
 	}
 	info.Provider, info.ID = name, id
 	models[at] = info
-	c.providers[p].Models = models
+	c.providers[p].models = func() []provider.Info { return models }
 	return nil
 }
 
@@ -161,12 +181,12 @@ func (c *Catalog) Provider(id string) (Provider, bool) {
 // left out; its ID is then the one that was asked for. An unknown model has only its names set.
 func (c *Catalog) Model(service, id string) (info provider.Info, known bool) {
 	p, _ := c.Provider(service)
-	for _, m := range p.Models {
+	for _, m := range p.Models() {
 		if m.ID == id {
 			return m, true
 		}
 	}
-	for _, m := range p.Models {
+	for _, m := range p.Models() {
 		if wire.SameModel(m.ID, id) {
 			m.ID = id
 			return m, true
@@ -212,7 +232,7 @@ func (c *Catalog) Alias(service, alias string) (id string, ok bool) {
 // newest finds the newest model of one of Anthropic's lines.
 func newest(p Provider, line string) (id string, ok bool) {
 	best := [2]int{}
-	for _, m := range p.Models {
+	for _, m := range p.Models() {
 		bare := m.ID
 		if at := strings.LastIndexByte(bare, '/'); at >= 0 {
 			bare = bare[at+1:]
@@ -265,7 +285,7 @@ func (c *Catalog) Nearest(ref string, n int) []string {
 	}
 	service, _, named := strings.Cut(ref, "/")
 	for _, p := range c.providers {
-		for _, m := range p.Models {
+		for _, m := range p.Models() {
 			if named && strings.HasPrefix(ref, p.ID+"/") || !named && mainProvider(p.ID) || named && distance(service, p.ID) == 1 {
 				consider(m.Ref(), m.Ref())
 			}

@@ -37,7 +37,7 @@ func TestEveryModelIsUsable(t *testing.T) {
 				t.Errorf("%s: its default %q is not in its list", p.ID, id)
 			}
 		}
-		for _, m := range p.Models {
+		for _, m := range p.Models() {
 			models++
 			if m.ID == "" || m.Provider != p.ID || m.ContextWindow < 0 || m.MaxOutput > m.ContextWindow {
 				t.Errorf("%s: window %d, output %d", m.Ref(), m.ContextWindow, m.MaxOutput)

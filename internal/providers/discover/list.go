@@ -19,7 +19,7 @@ type Listed struct {
 func (d *Discovery) List(ctx context.Context) (models []Listed, lacking []string) {
 	for _, s := range d.ready() {
 		p, _ := d.catalog.Provider(listed(s.id))
-		for _, m := range p.Models {
+		for _, m := range p.Models() {
 			m.Provider = s.id
 			d.limit(&m)
 			models = append(models, Listed{Info: m, Source: s.source})

@@ -1,4 +1,4 @@
-// Command generate writes ../catalog.json.gz from the model lists of charm.land/catwalk and from
+// Command generate writes ../catalog.json from the model lists of charm.land/catwalk and from
 // supplement.json, which holds what those lists do not know yet. Run it with `go run .` here.
 package main
 
@@ -34,7 +34,8 @@ type provider struct {
 	Keys    []string `json:"keys,omitempty"` // environment variables
 	Default string   `json:"default,omitempty"`
 	Fast    string   `json:"fast,omitempty"`
-	Models  []model  `json:"models"`
+	Models  []model  `json:"models,omitempty"`
+	Packed  []byte   `json:"packed"` // the models, as JSON and gzip: few programs need those of more than one provider
 }
 
 type model struct {
@@ -72,14 +73,14 @@ func main() {
 		c.merge(p)
 	}
 	slices.SortFunc(c.Providers, func(a, b provider) int { return strings.Compare(a.ID, b.ID) })
-	if err := write("../catalog.json.gz", c); err != nil {
-		log.Fatal(err)
-	}
 	n := 0
 	for _, p := range c.Providers {
 		n += len(p.Models)
 	}
 	fmt.Printf("%d providers, %d models\n", len(c.Providers), n)
+	if err := write("../catalog.json", c); err != nil {
+		log.Fatal(err)
+	}
 }
 
 func version() string {
@@ -217,18 +218,37 @@ func (c *catalog) merge(p provider) {
 }
 
 func write(path string, c catalog) error {
-	var buf bytes.Buffer
-	z, err := gzip.NewWriterLevel(&buf, gzip.BestCompression) // no name and time: the same input gives the same file
-	if err != nil {
-		return err
+	for i := range c.Providers {
+		p := &c.Providers[i]
+		var err error
+		if p.Packed, err = pack(p.Models); err != nil {
+			return err
+		}
+		p.Models = nil
 	}
-	enc := json.NewEncoder(z)
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "\t")
 	if err := enc.Encode(c); err != nil {
 		return err
 	}
-	if err := z.Close(); err != nil {
-		return err
-	}
 	return os.WriteFile(path, buf.Bytes(), 0o644)
+}
+
+func pack(models []model) ([]byte, error) {
+	var buf bytes.Buffer
+	z, err := gzip.NewWriterLevel(&buf, gzip.BestCompression) // no name and time: the same input gives the same file
+	if err != nil {
+		return nil, err
+	}
+	enc := json.NewEncoder(z)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(models); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
 }
