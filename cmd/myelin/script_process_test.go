@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
@@ -131,6 +132,21 @@ func cmdSend(ts *testscript.TestScript, _ bool, args []string) {
 	keys := strings.NewReplacer("^C", "\x03", "^D", "\x04", `\r`, "\r", `\e`, "\x1b", `\t`, "\t").Replace(args[1])
 	_, err := io.WriteString(of(ts).process(ts, args[0]).in, keys)
 	ts.Check(err)
+}
+
+// readingTime is longer than the program takes keys for typed before its question was seen.
+const readingTime = 400 * time.Millisecond
+
+func cmdAnswer(ts *testscript.TestScript, neg bool, args []string) {
+	p := of(ts).process(ts, args[0])
+	shown, since := "", time.Now()
+	wait(ts, args[0]+" to hold still", func() bool {
+		if now := p.text(); now != shown {
+			shown, since = now, time.Now()
+		}
+		return time.Since(since) > readingTime
+	})
+	cmdSend(ts, neg, args)
 }
 
 func cmdExpect(ts *testscript.TestScript, _ bool, args []string) {

@@ -38,6 +38,9 @@ type Session struct {
 	wake   chan struct{} // holds one: there may be something to do
 	done   chan struct{} // closed when the worker has ended
 
+	closing sync.Once
+	closed  error // set in closing
+
 	history []msg.Message // of the conversation; only the worker touches it
 
 	thinking atomic.Pointer[int] // budget in tokens; nil: default
@@ -95,7 +98,7 @@ func (s *Session) Do(op proto.Op) error {
 	case proto.Detach:
 		s.detach(b.Surface)
 	case proto.End:
-		s.cancel(errClosed)
+		s.end()
 	default:
 		return fmt.Errorf("operation %q is not known here", op.Type)
 	}
@@ -142,9 +145,17 @@ func (s *Session) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("close the session: %w", context.Cause(ctx))
 	}
-	err := s.rooms.close(ctx)
-	s.events.close()
-	return err
+	s.closing.Do(func() {
+		s.closed = s.rooms.close(ctx)
+		s.events.close()
+	})
+	return s.closed
+}
+
+// end closes the session from inside: whoever reads its events comes to their end.
+func (s *Session) end() {
+	s.cancel(errClosed)
+	go s.Close(context.Background()) //nolint:errcheck // the surface's own Close returns it
 }
 
 // emit puts an event of the main conversation into the stream.

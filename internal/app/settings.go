@@ -195,7 +195,7 @@ func (s *Session) askTrust(ctx context.Context) {
 	r.settings.live.SetView(r.settings.view)
 	switch {
 	case out.Exit:
-		s.cancel(errClosed)
+		s.end()
 	case out.ReadOnly:
 		r.readOnly.Store(true)
 		s.emit(proto.Notice{Level: "warning", Text: "The folder is not trusted: nothing it supplies is used, and nothing is changed in it."})
