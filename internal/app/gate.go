@@ -171,6 +171,7 @@ func (g *gate) ask(ctx context.Context, a proto.Ask) (proto.Answer, error) {
 		a.Options = g.planOptions()
 	}
 	answer, err := g.s.asks.Put(ctx, a)
+	answer.By = g.s.answeredBy(answer.By)
 	if err == nil && a.Kind == proto.AskQuestion && len(answer.Values) > 0 && len(answer.Input) == 0 {
 		answer.Input = withAnswers(a.Input, answer.Values)
 	}
@@ -180,6 +181,17 @@ func (g *gate) ask(ctx context.Context, a proto.Ask) (proto.Answer, error) {
 		}
 	}
 	return answer, err
+}
+
+// answeredBy says who sat behind the surface that answered: a person's no means more than a host's.
+func (s *Session) answeredBy(surface string) string {
+	switch s.part.surface.Get().ByID[surface].Kind {
+	case "":
+		return surface // a hook, a time limit
+	case "headless", "sdk":
+		return "host"
+	}
+	return "user"
 }
 
 // planOptions are the ways out of plan mode.
