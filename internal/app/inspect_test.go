@@ -1,0 +1,126 @@
+package app
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Run "go test ./internal/app -run TestStatePageIsCurrent -update" after a change of the types.
+var update = flag.Bool("update", false, "write the tables of docs/state.md anew")
+
+const statePage = "../../docs/state.md"
+
+// tablesBegin is the line of docs/state.md behind which the generated tables are.
+const tablesBegin = "## The fields\n"
+
+func TestStatePageIsCurrent(t *testing.T) {
+	raw, err := os.ReadFile(statePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, got, ok := strings.Cut(string(raw), tablesBegin)
+	if !ok {
+		t.Fatalf("%s has no line %q", statePage, tablesBegin)
+	}
+	want := FieldsTable()
+	if *update {
+		if err := os.WriteFile(statePage, []byte(head+tablesBegin+want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got != want {
+		t.Errorf("docs/state.md is not what the types say; run this test with -update")
+	}
+}
+
+func TestEveryFieldHasLifetimeAndWriter(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Fields() {
+		if f.Lifetime == "" || f.Writer == "" || f.Type == "" {
+			t.Errorf("%s: lifetime %q, writer %q, type %q", f.Name, f.Lifetime, f.Writer, f.Type)
+		}
+		if seen[f.Name] {
+			t.Errorf("%s is there twice", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	for name := range writers() {
+		if !seen[name] && !strings.ContainsRune(name, '.') && !knownField(name) {
+			t.Errorf("a writer is named for %s, which is not there", name)
+		}
+	}
+}
+
+func TestNoStructOfTheStateIsLarge(t *testing.T) {
+	seen := map[reflect.Type]bool{}
+	var walk func(reflect.Type)
+	walk = func(x reflect.Type) {
+		if seen[x] {
+			return
+		}
+		seen[x] = true
+		switch x.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array:
+			walk(x.Elem())
+		case reflect.Map:
+			walk(x.Key())
+			walk(x.Elem())
+		case reflect.Struct:
+			if !ours(x) {
+				return
+			}
+			if n := x.NumField(); n > 25 {
+				t.Errorf("%s has %d fields", x, n)
+			}
+			for i := range x.NumField() {
+				walk(x.Field(i).Type)
+			}
+			if get, ok := x.MethodByName("Get"); ok && get.Type.NumOut() > 0 { // a persistent map
+				walk(get.Type.Out(0))
+			}
+		case reflect.Func, reflect.Chan:
+			t.Errorf("the state holds a %s", x)
+		}
+	}
+	for i := range reflect.TypeFor[State]().NumField() {
+		walk(reflect.TypeFor[State]().Field(i).Type.Elem())
+	}
+}
+
+func TestSecretsAreHidden(t *testing.T) {
+	raw := `{"process":{"config":{"effective":{"root":{"members":[{"key":"env","value":{"members":[{"key":"API","value":{"scalar":"hunter2"}}]}},
+		{"key":"apiKeyHelper","value":{"scalar":"get-hunter2"}},{"key":"model","value":{"scalar":"opus"}}]}}}},"x":{"password":"hunter2","tokens":5}}`
+	got, err := maskSecrets(json.RawMessage(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"key":"API"`, `"opus"`, `"tokens":5`} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("%s is gone from %s", want, got)
+		}
+	}
+	if strings.Contains(string(got), "hunter2") {
+		t.Errorf("a secret is shown: %s", got)
+	}
+}
+
+func TestPick(t *testing.T) {
+	snapshot := json.RawMessage(`{"session":{"id":"x"},"process":{"config":{"revision":3}}}`)
+	got, err := Pick(snapshot, []string{"session.id", "config.revision", "session.name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"session.id": `"x"`, "config.revision": "3", "session.name": "null"} {
+		if string(got[path]) != want {
+			t.Errorf("%s is %s, want %s", path, got[path], want)
+		}
+	}
+	if _, err := Pick(snapshot, []string{"session.nothing"}); err == nil {
+		t.Error("a field that is not there was picked")
+	}
+}
