@@ -18,6 +18,7 @@ func modelKeys() []Key {
 		{Name: "availableModels", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Plain, Merge: ReplaceManaged, Closed: "[]", Meaning: "models that may be used at all; none given: all"},
 		{Name: "enforceAvailableModels", Type: TBool, Default: "false", Scopes: Anywhere, Need: 2, Kind: Plain, Closed: "true", Meaning: "the default choice must be in availableModels too"},
 		{Name: "modelOverrides", Type: TStringMap, Scopes: Anywhere, Need: 2, Kind: Plain, Merge: ReplaceEach, Meaning: "model id to the provider's id"},
+		{Name: "models", Type: TObject, Scopes: UserManaged, Need: 1, Kind: Plain, Merge: ReplaceEach, Start: true, Meaning: "by provider/model: what the built-in list of models lacks or has wrong (context_window, max_output, price, …)"},
 		{Name: "effortLevel", Type: TString, Enum: []string{"low", "medium", "high", "xhigh"}, Scopes: Anywhere, Need: 1, Kind: Plain, Start: true, Meaning: "how much effort the model takes"},
 		{Name: "alwaysThinkingEnabled", Type: TBool, Scopes: Anywhere, Need: 1, Kind: Plain, Meaning: "false turns thinking off"},
 		{Name: "showThinkingSummaries", Type: TBool, Default: "false", Scopes: Anywhere, Need: 2, Kind: Plain, Meaning: "show summaries of thinking"},
