@@ -25,6 +25,7 @@ type decoder struct {
 	usage     msg.Usage
 	stop      msg.Stop
 	done      bool
+	last      event // the memory of the event before, used again
 }
 
 // growing is a block that is being filled.
@@ -137,9 +138,18 @@ func (u usageJSON) update(to *msg.Usage) {
 	}
 }
 
+// clear empties the event and keeps the memory of its texts.
+func (e *event) clear() {
+	text := e.Delta
+	*e = event{}
+	e.Delta.Text, e.Delta.Thinking = text.Text[:0], text.Thinking[:0]
+	e.Delta.PartialJSON, e.Delta.Signature = text.PartialJSON[:0], text.Signature[:0]
+}
+
 func (d *decoder) event(data []byte) error {
-	var e event
-	if err := json.Unmarshal(data, &e); err != nil {
+	e := &d.last
+	e.clear()
+	if err := json.Unmarshal(data, e); err != nil {
 		return fmt.Errorf("an event is not valid JSON: %w", err)
 	}
 	switch e.Type {
