@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -39,6 +40,7 @@ func (s *Session) engineConfig(t *turn) engine.Config {
 		Effects:   s.effects,
 		Limits: engine.Limits{
 			Rounds: s.opts.MaxTurns, Retries: retries(r.env()), Beside: numbered(r.env(), "MYELIN_MAX_TOOL_USE_CONCURRENCY", 0),
+			Idle:       time.Duration(numbered(r.env(), "CLAUDE_STREAM_IDLE_TIMEOUT_MS", 0)) * time.Millisecond,
 			StreamOnly: flagged(r.env(), "MYELIN_DISABLE_NONSTREAMING_FALLBACK"),
 		},
 	}
