@@ -132,19 +132,23 @@ func (s *Session) save(u proto.PermissionUpdate) error {
 		texts = append(texts, r.String())
 	}
 	return s.rooms.settings.live.Edit(s.ctx, func() error {
+		var saved config.Saved
 		var err error
 		switch u.Type {
 		case "addRules", "replaceRules":
-			_, err = w.Add(s.ctx, scope, key, texts...)
+			saved, err = w.Add(s.ctx, scope, key, texts...)
 		case "removeRules":
-			_, err = w.Remove(s.ctx, scope, key, texts...)
+			saved, err = w.Remove(s.ctx, scope, key, texts...)
 		case "addDirectories":
-			_, err = w.Add(s.ctx, scope, "permissions.additionalDirectories", u.Directories...)
+			saved, err = w.Add(s.ctx, scope, "permissions.additionalDirectories", u.Directories...)
 		case "removeDirectories":
-			_, err = w.Remove(s.ctx, scope, "permissions.additionalDirectories", u.Directories...)
+			saved, err = w.Remove(s.ctx, scope, "permissions.additionalDirectories", u.Directories...)
 		case "setMode":
 			raw, _ := json.Marshal(u.Mode) // a string always encodes
-			_, err = w.Set(s.ctx, scope, "permissions.defaultMode", raw)
+			saved, err = w.Set(s.ctx, scope, "permissions.defaultMode", raw)
+		}
+		if err == nil {
+			s.rooms.box.sys.Accept(saved.Path) // it was us, not a command that runs
 		}
 		return err
 	})

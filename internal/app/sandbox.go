@@ -42,6 +42,26 @@ func newBox(s *Session) *box {
 	})}
 }
 
+// tidy ends what sessions that were killed have left running, names it, and removes what their
+// sandboxes left on disk.
+func (b *box) tidy() {
+	warn := func(text string) { b.s.early(proto.Notice{Level: "warning", Key: "leftovers", Text: text}) }
+	if err := b.sys.Clean(); err != nil {
+		warn(err.Error())
+	}
+	left, err := proc.Leftovers(filepath.Join(b.s.rooms.settings.places.Home, "run"))
+	if err != nil {
+		warn(err.Error())
+	}
+	for _, l := range left {
+		names := append([]string{}, l.Labels...)
+		l.End(0)
+		if len(names) > 0 {
+			warn("A session that was killed had left running, and it was ended: " + strings.Join(names, "; "))
+		}
+	}
+}
+
 // wanted is the setting sandbox.enabled: on at any level, off, or auto.
 func (b *box) wanted() string {
 	state := b.s.config()
@@ -137,20 +157,20 @@ func (b *box) run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 		return bash.Run{}, err
 	}
 	release := b.s.rooms.settings.live.Hold() // what it writes is checked before it is loaded
-	c, err := b.sys.Start(b.s.rooms.owner, spec, cfg)
+	inside := bash.Confined(b.sys, b.s.rooms.owner, func() sandbox.Config { return cfg }, func(notes []string) {
+		b.s.emit(proto.Notice{Level: "warning", Text: "The sandbox: " + strings.Join(notes, "; ")})
+	})
+	run, err := inside(spec, how)
 	if err != nil {
 		release()
 		return bash.Run{}, err
 	}
-	return bash.Run{Process: c.Process, After: func(_ proc.Exit, output string) string {
+	told := run.After
+	run.After = func(exit proc.Exit, output string) string {
 		defer release()
-		report := c.Finish(output)
-		if text := report.Text(); text != "" {
-			b.s.emit(proto.Notice{Level: "warning", Text: "The sandbox: " + text})
-			return "<sandbox_violations>\n" + text + "\n</sandbox_violations>"
-		}
-		return ""
-	}}, nil
+		return told(exit, output)
+	}
+	return run, nil
 }
 
 // prepared is config with the folders made that must be there: what does not exist cannot be made
@@ -184,7 +204,11 @@ func (b *box) config(how tool.Confinement) sandbox.Config {
 	c.DenyRead = append(b.paths("sandbox.filesystem.denyRead"), b.rulePaths(permission.DenyList, "Read")...)
 	c.AllowRead = b.paths("sandbox.filesystem.allowRead")
 	c.Write = append(c.Write, b.rulePaths(permission.AllowList, "Edit")...)
-	c.DropEnv = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"}
+	c.Show = []string{s.rooms.dir()} // aliases and what hooks left for commands
+	c.DropEnv = []string{
+		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
+		"OPENROUTER_API_KEY", "AWS_BEARER_TOKEN_BEDROCK",
+	}
 	for _, v := range setting[[]credential](state, "sandbox.credentials.envVars", nil) {
 		c.DropEnv = append(c.DropEnv, v.Name) // one that cannot be masked is taken away
 	}

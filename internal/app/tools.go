@@ -16,6 +16,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/feature/task"
 	"github.com/myelin-agent/myelin/internal/feature/todo"
+	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/twotier"
 	"github.com/myelin-agent/myelin/internal/tools/ask"
 	"github.com/myelin-agent/myelin/internal/tools/bash"
@@ -138,6 +139,9 @@ func (s *Session) readDecision(path string) permission.Decision {
 	})
 }
 
+// outputQuota bounds the output of all commands of a conversation on disk, in bytes.
+const outputQuota = 5 << 30
+
 // shellWorld is what the shell tool is built with.
 func (s *Session) shellWorld(board task.Board) bash.World {
 	r := s.rooms
@@ -145,6 +149,7 @@ func (s *Session) shellWorld(board task.Board) bash.World {
 		Runner: r.box.run, Dir: filepath.Join(r.dir(), "tool-results"), Temp: r.temp(), Board: board, Live: &r.live,
 		NewID: func() string { return task.NewID(task.Shell, random8()) }, Env: s.childEnv, EnvFiles: r.hooks.EnvFiles,
 		Limits: func() bash.Limits { return bash.LimitsFrom(r.env().Value) }, Judge: s.judge,
+		Quota: proc.NewQuota(outputQuota), Snapshot: bash.Capture(r.owner, bash.LimitsFrom(r.env().Value).Shell, r.dir(), s.childEnv),
 		Root:     func() string { return s.part.session.Get().ProjectRoot },
 		MayStand: s.mayStand,
 	}

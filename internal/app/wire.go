@@ -175,6 +175,7 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 		return err
 	}
 	s.applyConfig(s.config())
+	r.box.tidy()
 	if err := r.box.announce(); err != nil {
 		return err
 	}
