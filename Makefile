@@ -1,8 +1,7 @@
 # The tasks of this repository; continuous integration runs `make test`.
 
-VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS  := -s -w -X main.version=$(VERSION)
-GOBUILD  := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)"
+GOFLAGS_BUILD := -trimpath -buildvcs=auto -ldflags "-s -w"
+GOBUILD  := CGO_ENABLED=0 go build $(GOFLAGS_BUILD)
 BIN      := $(CURDIR)/bin
 PACKAGES := bubblewrap ripgrep tmux git procps python3
 TARGETS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
@@ -19,7 +18,7 @@ build: ## build bin/myelin for this machine
 	$(GOBUILD) -o $(BIN)/myelin ./cmd/myelin
 
 install: ## install myelin into GOBIN
-	CGO_ENABLED=0 go install -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" ./cmd/myelin
+	CGO_ENABLED=0 go install $(GOFLAGS_BUILD) ./cmd/myelin
 
 check: lint ## formatting, vet, staticcheck, our analyzers, the rules of the house, all tests with -race
 	go test -race -tags storecheck -timeout 20m ./...
