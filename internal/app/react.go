@@ -30,7 +30,7 @@ func reactions() []reaction {
 		{"mode, rules or grants changed: surfaces and open questions are told", []string{"permission"}, nil, reactPermission},
 		{"task changed: surfaces are told, its parent hears of the end", []string{"task"}, nil, reactTask},
 		{"session changed: surfaces are told of model, queue and activity", []string{"session"}, nil, reactSession},
-		{"todo list changed: surfaces are told", []string{"todo"}, nil, reactTodo},
+		{"todo list changed: surfaces are told, the transcript keeps it", []string{"todo"}, nil, reactTodo},
 	}
 }
 
@@ -135,7 +135,10 @@ func reactSession(s *Session) {
 }
 
 func reactTodo(s *Session) {
-	s.part.todo.Watch(func(_, now *todo.State) { s.emit(now.Events()) })
+	s.part.todo.Watch(func(_, now *todo.State) {
+		s.emit(now.Events())
+		s.keep(noteTodo, noteTodo, now)
+	})
 }
 
 // reactConfig takes over the settings that are in force from now on.

@@ -10,10 +10,12 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/feature/shaping"
 	"github.com/myelin-agent/myelin/internal/feature/task"
+	"github.com/myelin-agent/myelin/internal/feature/todo"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
 )
 
@@ -22,6 +24,8 @@ const (
 	noteMode     = "mode"     // the permission mode, at each change
 	noteReplaced = "replaced" // a result that was replaced by a preview
 	noteTask     = "task"     // a background task, at each change
+	noteTodo     = "todo"     // the list of things to do, at each change
+	noteCost     = "cost"     // what the conversation cost, at the end of each turn
 )
 
 // shelf is where transcripts of this session's home are.
@@ -155,18 +159,30 @@ func (s *Session) begin(o opened) {
 	for _, n := range o.loaded.Notices {
 		s.early(proto.Notice{Level: "warning", Text: n.Text})
 	}
-	s.notes(o.loaded)
+	s.notes(o.loaded, o.forked != "")
 	s.remember(s.history)
 }
 
-// notes restores what was noted beside the messages.
-func (s *Session) notes(l *transcript.Loaded) {
+// notes restores what was noted beside the messages. What a conversation cost stays with it: a fork
+// begins at nothing. A note that cannot be read restores nothing.
+func (s *Session) notes(l *transcript.Loaded, forked bool) {
 	tasks := map[string]task.Task{}
 	var order []string
 	for _, n := range l.Notes {
 		switch n.Kind {
 		case noteMode:
-			_ = json.Unmarshal(n.Data, &s.rooms.recorded) // one that cannot be read restores nothing
+			_ = json.Unmarshal(n.Data, &s.rooms.recorded)
+		case noteTodo:
+			var t todo.State
+			if json.Unmarshal(n.Data, &t) == nil {
+				s.part.todo.Set(func(*todo.State) *todo.State { return &t })
+			}
+		case noteCost:
+			var c cost.State
+			if !forked && json.Unmarshal(n.Data, &c) == nil {
+				c.Budgets, c.Turn = nil, cost.Usage{}
+				s.part.cost.Set(func(*cost.State) *cost.State { return &c })
+			}
 		case noteReplaced:
 			var r shaping.Replacement
 			if json.Unmarshal(n.Data, &r) == nil {

@@ -417,3 +417,31 @@ func waitUntil(t *testing.T, done func() bool) {
 		<-time.After(time.Millisecond)
 	}
 }
+
+func TestTodosAndCostsStayWithTheConversation(t *testing.T) {
+	st := newStage(t, `turns:
+  - content: [{tool: ToolSearch, input: {query: "select:TaskCreate"}}]
+  - content: [{tool: TaskCreate, input: {subject: "Mend it", description: "the parser"}}]
+  - content: [{text: Done}]
+    usage: {input: 100, output: 7}
+`)
+	st.say("go")
+	st.result()
+	before := st.State()
+	id, opts := before.Session.ID, st.opts
+	if err := st.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	opts.Resume = id
+	again, err := open(t.Context(), opts, st.rooms.first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close(context.Background())
+	if items := again.State().Todo.Items; len(items) != 1 || items[0].Subject != "Mend it" {
+		t.Errorf("to do after the resume: %+v", items)
+	}
+	if was, is := before.Cost.Total, again.State().Cost.Total; was != is || is.Output == 0 {
+		t.Errorf("cost was %+v, is %+v", was, is)
+	}
+}

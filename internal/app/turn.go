@@ -67,6 +67,9 @@ func (s *Session) turn(batch []proto.Prompt, owed []msg.Message) {
 	s.ending = nil
 	s.mu.Unlock()
 	cost.EndTurn(s.part.cost, s.effects.Now())
+	if c := s.part.cost.Get(); c.Total.Requests > 0 {
+		s.keep(noteCost, noteCost, c)
+	}
 	if t.view != nil {
 		s.rooms.prompt.Measure(s.toolsNow(), t.view)
 	}

@@ -133,8 +133,8 @@ func (r *run) turns(ctx context.Context) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events := make(chan proto.Event, 128) // a switch of goroutines for each would cost more than the event
-	joined := r.session.Events(ctx) // before the prompt is sent: nothing of its turn may be missed
-	go func() {                     // ends with the session, or with ctx
+	joined := r.session.Events(ctx)       // before the prompt is sent: nothing of its turn may be missed
+	go func() {                           // ends with the session, or with ctx
 		defer close(events)
 		for e := range joined {
 			select {
