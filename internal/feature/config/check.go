@@ -131,8 +131,8 @@ func (c *checker) member(name string, m jsonc.Member) *Node {
 		return nil
 	}
 	p := Problem{Level: LevelNotice, Message: "unknown key, kept and not used", Nearest: c.cat.nearest(name)}
-	if isRules(p.Nearest) {
-		p.Level = LevelWarning // somebody believes that something is forbidden
+	if !c.guest || isRules(p.Nearest) { // other programs' files may well know more keys; a rule is believed to hold
+		p.Level = LevelWarning
 	}
 	c.report(c.doc.AtMember(m), name, p)
 	return nil
