@@ -73,6 +73,9 @@ func (g *gate) authorize(t *turn) func(context.Context, tool.Call) (engine.Verdi
 		}
 		g.ledger.Add(permission.NewEntry(g.s.effects.Now(), q, g.s.part.permission.Get().Mode, out))
 		v := g.verdict(t, call, literal, out)
+		if out.Behavior != permission.Allow && out.Reason.Kind == permission.ByClassifier {
+			v.Message += g.denied(ctx, call, out.Reason.Text)
+		}
 		v.Note = append(v.Note, reminders(hooked.Context)...)
 		if hooked.Stop || hooked.EndTurn {
 			v.End = &tool.End{Reason: orText(hooked.StopReason, "a hook ended the turn"), Outcome: string(proto.EndHook)}
@@ -268,6 +271,15 @@ func (g *gate) refused(t *turn, call tool.Call, out permission.Outcome) engine.V
 		v.End = &tool.End{Reason: out.End, Outcome: string(proto.EndTools)}
 	}
 	return v
+}
+
+// denied tells hooks that auto mode denied a call, and returns what they let the model know.
+func (g *gate) denied(ctx context.Context, call tool.Call, reason string) string {
+	o := g.s.fire(ctx, toolEvent(hook.PermissionDenied, call, map[string]any{"tool_use_id": call.ID, "reason": reason}))
+	if o.Retry {
+		return " You may try it again."
+	}
+	return ""
 }
 
 func (g *gate) deferred(t *turn, call tool.Call) engine.Verdict {

@@ -10,6 +10,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
+	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/session"
 )
@@ -73,6 +74,7 @@ func (s *Session) turn(batch []proto.Prompt, owed []msg.Message) {
 	if t.view != nil {
 		s.rooms.prompt.Measure(s.toolsNow(), t.view)
 	}
+	s.tellFailure(ended)
 	s.tell(t, ended)
 	session.SetActivity(s.part.session, session.Idle)
 }
@@ -158,6 +160,27 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 		s.events.append(e)
 	}
 	return ended
+}
+
+// failureKind is the kind of an error of a model's service in the words hooks know.
+func failureKind(kind string) string {
+	switch kind {
+	case "rate_limit", "overloaded", "authentication_failed", "oauth_org_not_allowed", "billing_error",
+		"invalid_request", "model_not_found", "server_error", "max_output_tokens":
+		return kind
+	}
+	return "unknown"
+}
+
+// tellFailure tells hooks that the model's service ended the turn.
+func (s *Session) tellFailure(ended proto.Ended) {
+	if ended.API == nil {
+		return
+	}
+	kind := failureKind(ended.API.Kind)
+	s.fire(s.ctx, hook.Event{Name: hook.StopFailure, Match: kind, Fields: map[string]any{
+		"error": kind, "error_details": ended.API.Message, "last_assistant_message": "API Error: " + ended.API.Message,
+	}})
 }
 
 // tell closes the turn for everybody: how it ended, and its result.
