@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/google/uuid"
+
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -83,6 +85,10 @@ func (s *Session) newTranscript(id string) (opened, error) {
 		return out, nil
 	}
 	log, err := transcript.Create(s.rooms.shelf().Path(s.opts.Cwd, id), s.transcriptOptions(id))
+	if errors.Is(err, transcript.ErrExists) && s.opts.SessionID == "" { // a replay, in the home it was recorded in
+		out.id = uuid.NewString()
+		log, err = transcript.Create(s.rooms.shelf().Path(s.opts.Cwd, out.id), s.transcriptOptions(out.id))
+	}
 	out.log = log
 	return out, err
 }
