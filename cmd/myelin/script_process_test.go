@@ -149,6 +149,25 @@ func cmdAnswer(ts *testscript.TestScript, neg bool, args []string) {
 	cmdSend(ts, neg, args)
 }
 
+// cmdLeave types Ctrl-D as a person does who wants to go: again while the program lives, for it asks
+// back when it works.
+func cmdLeave(ts *testscript.TestScript, _ bool, args []string) {
+	p := of(ts).process(ts, args[0])
+	var next time.Time
+	wait(ts, "the end of "+args[0], func() bool {
+		select {
+		case <-p.done:
+			return true
+		default:
+		}
+		if time.Now().After(next) {
+			_, _ = io.WriteString(p.in, "\x04") // it may have ended meanwhile
+			next = time.Now().Add(readingTime)
+		}
+		return false
+	})
+}
+
 func cmdExpect(ts *testscript.TestScript, _ bool, args []string) {
 	p := of(ts).process(ts, args[0])
 	over := false

@@ -41,6 +41,7 @@ import (
 //	expect NAME TEXT           wait until it shows TEXT behind what was waited for before
 //	send NAME KEYS             type; ^C, ^D, \r, \e and \t as in Go and on keyboards
 //	answer NAME KEYS           type when nothing new was shown for a moment, as a person does
+//	leave NAME                 type Ctrl-D, and again, until it ends
 //	signal NAME SIGNAL         HUP, INT, TERM or KILL
 //	ended NAME CODE            wait until it ends, with this code
 //	waitfile FILE              wait until there is such a file and it is not empty
@@ -130,7 +131,7 @@ func commands() map[string]scriptCommand {
 		"exits": takes(2, -1, cmdExits), "fakeapi": takes(3, 3, cmdFakeAPI), "checkapi": takes(1, 2, cmdCheckAPI),
 		"requests": takes(2, 2, cmdRequests), "request": takes(3, 3, cmdRequest),
 		"start": takes(2, -1, cmdStart), "pipe": takes(2, -1, cmdPipe), "tty": takes(2, -1, cmdTTY), "say": takes(2, 2, cmdSay),
-		"expect": takes(2, 2, cmdExpect), "send": takes(2, 2, cmdSend), "answer": takes(2, 2, cmdAnswer), "signal": takes(2, 2, cmdSignal), "ended": takes(2, 2, cmdEnded),
+		"expect": takes(2, 2, cmdExpect), "send": takes(2, 2, cmdSend), "answer": takes(2, 2, cmdAnswer), "leave": takes(1, 1, cmdLeave), "signal": takes(2, 2, cmdSignal), "ended": takes(2, 2, cmdEnded),
 		"waitfile": takes(1, 1, cmdWaitFile), "gone": takes(1, -1, cmdGone),
 		"hex": takes(2, 2, cmdHex), "ishex": takes(2, 2, cmdIsHex), "mode": takes(2, 2, cmdMode), "json": takes(3, 3, cmdJSON),
 	}

@@ -100,6 +100,11 @@ func (s *Session) grant(u proto.PermissionUpdate) {
 	if err == nil && save {
 		err = s.save(u)
 	}
+	if err == nil && u.Type == "addDirectories" {
+		for _, dir := range u.Directories {
+			s.fireLater(hook.Event{Name: hook.DirectoryAdded, Match: "slash_command", Fields: map[string]any{"directory": dir, "source": "slash_command"}})
+		}
+	}
 	if err != nil {
 		s.emit(proto.Notice{Level: "error", Text: "The permission was not kept: " + err.Error()})
 	}

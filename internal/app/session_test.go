@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -443,5 +446,27 @@ func TestTodosAndCostsStayWithTheConversation(t *testing.T) {
 	}
 	if was, is := before.Cost.Total, again.State().Cost.Total; was != is || is.Output == 0 {
 		t.Errorf("cost was %+v, is %+v", was, is)
+	}
+}
+
+func TestHooksHearOfADirectoryThatIsAdded(t *testing.T) {
+	told := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // an empty one fails below
+		told <- string(body)
+	}))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	st := newStage(t, "turns:\n  - content: [{text: hi}]\n", func(o *Options) {
+		o.Settings = `{"sandbox": {"enabled": false}, "hooks": {"DirectoryAdded": [{"hooks": [{"type": "http", "url": "` + server.URL + `"}]}]}}`
+	})
+	st.grant(proto.PermissionUpdate{Type: "addDirectories", Destination: "session", Directories: []string{dir}})
+	select {
+	case body := <-told:
+		if !strings.Contains(body, `"directory":"`+dir+`"`) || !strings.Contains(body, `"source":"slash_command"`) {
+			t.Error(body)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("no hook was called")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -503,11 +504,26 @@ func (r *rooms) close(ctx context.Context) error {
 	}
 	if r.pages != nil {
 		r.pages.EndSession(r.session.part.session.Get().ID)
+		errs = append(errs, r.collectPages())
 	}
 	if r.models != nil && r.models.recorder != nil {
 		errs = append(errs, r.models.recorder.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// collectPages removes the cached pages of sessions that were killed. One counts as alive while its
+// transcript was written within a day; what is taken from a longer silence is fetched again.
+func (r *rooms) collectPages() error {
+	home := r.settings.places.Home
+	_, err := twotier.Collect(filepath.Join(home, "cache", "pages"), func(id string) bool {
+		paths, err := filepath.Glob(filepath.Join(home, "projects", "*", id+".jsonl"))
+		return err != nil || slices.ContainsFunc(paths, func(path string) bool {
+			st, err := os.Stat(path)
+			return err == nil && r.session.effects.Now().Sub(st.ModTime()) < 24*time.Hour
+		})
+	})
+	return err
 }
 
 // env is the environment with what the settings put over it.
