@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func hash(h io.Writer, v reflect.Value, seen map[uintptr]bool) {
 	switch kind := v.Kind(); {
 	case kind == reflect.Pointer:
 		p := v.Pointer()
-		fmt.Fprintln(h, p)
+		number(h, uint64(p))
 		if p != 0 && !seen[p] && v.Type() != reflect.TypeFor[*time.Location]() { // a location fills itself in lazily
 			seen[p] = true
 			hash(h, v.Elem(), seen)
@@ -89,11 +90,11 @@ func hash(h io.Writer, v reflect.Value, seen map[uintptr]bool) {
 	case kind == reflect.Interface && !v.IsNil():
 		hash(h, v.Elem(), seen)
 	case kind == reflect.Struct:
-		for _, f := range v.Fields() {
-			hash(h, f, seen)
+		for i := range v.NumField() {
+			hash(h, v.Field(i), seen)
 		}
 	case kind == reflect.Slice || kind == reflect.Array:
-		fmt.Fprintln(h, v.Len())
+		number(h, uint64(v.Len()))
 		for i := range v.Len() {
 			hash(h, v.Index(i), seen)
 		}
@@ -104,7 +105,18 @@ func hash(h io.Writer, v reflect.Value, seen map[uintptr]bool) {
 			hash(h, k, seen)
 			hash(h, v.MapIndex(k), seen)
 		}
-	default: // text, numbers, booleans; functions and channels by their address
+	case kind == reflect.String:
+		number(h, uint64(v.Len()))
+		_, _ = io.WriteString(h, v.String()) // a hash takes everything
+	case v.CanInt():
+		number(h, uint64(v.Int()))
+	case v.CanUint():
+		number(h, v.Uint())
+	default: // floats and booleans; functions and channels by their address
 		fmt.Fprintln(h, v)
 	}
+}
+
+func number(h io.Writer, n uint64) {
+	_, _ = h.Write(binary.LittleEndian.AppendUint64(make([]byte, 0, 8), n)) // a hash takes everything
 }
