@@ -276,8 +276,16 @@ func TestSuspendUnderAShell(t *testing.T) {
 	})
 	c.send("!\r")
 	c.fake.AwaitText(t, "you said half a draft!")
+	c.fake.Await(t, "the end of the turn", func(g *term.Grid) bool {
+		y, _ := g.Cursor()
+		return strings.Contains(strings.Join(g.Screen()[:y], "\n"), "1.0 s")
+	})
 	c.send("\x04")
 	c.fake.AwaitText(t, "resume with")
+	c.fake.Await(t, "the shell's prompt", func(g *term.Grid) bool { // before, the leaving program would take the keys
+		y, _ := g.Cursor()
+		return strings.HasPrefix(g.Screen()[y], "$")
+	})
 	c.send("exit\r")
 	if code := c.wait(); code != 0 {
 		t.Errorf("exit code %d", code)

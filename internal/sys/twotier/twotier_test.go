@@ -131,7 +131,10 @@ func TestAHundredWaitersOneCall(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i+1)*time.Second)
 				defer cancel()
 				v, err := c.Get(ctx, twotier.FreeKey("r", "n"), load)
-				if late := i+1 < 60; late != errors.Is(err, context.DeadlineExceeded) || (!late && i+1 > 60 && v != 42) {
+				if i+1 == 60 { // both happen at once: either may win
+					return
+				}
+				if late := i+1 < 60; late != errors.Is(err, context.DeadlineExceeded) || (!late && v != 42) {
 					t.Errorf("waiter %d: %d %v", i, v, err)
 				}
 			})
