@@ -314,12 +314,21 @@ func TestIdleMakesNoSystemCalls(t *testing.T) {
 	c.fake.AwaitText(t, "›")
 	c.send("hello\r")
 	c.fake.AwaitText(t, "1.0 s")
-	before := c.switches()
-	timer := time.NewTimer(time.Second)
-	<-timer.C
-	if n := c.switches() - before; n > 3 { // the runtime's own monitor may take a last look round
-		t.Errorf("%d wake-ups in a second of idleness", n)
+	// The runtime looks round a few times after work (its monitor, the
+	// scavenger), later on a busy machine; what ticks for ever shows in every
+	// one of the seconds.
+	var seconds []int
+	for range 10 {
+		before := c.switches()
+		timer := time.NewTimer(time.Second)
+		<-timer.C
+		n := c.switches() - before
+		if n == 0 {
+			return
+		}
+		seconds = append(seconds, n)
 	}
+	t.Errorf("no second without a wake-up: %d", seconds)
 }
 
 // switches counts how often any thread of the child gave up its processor.
