@@ -32,6 +32,7 @@ import (
 //
 //	exits CODE COMMAND…        run a command that must end with this code
 //	fakeapi NAME SCRIPT API    serve a script as a model service and point the program at it
+//	serve NAME FOLDER          serve the folder's files over HTTP; the address is in $NAME
 //	checkapi NAME [UNUSED]     the service refused nothing, and as many turns of its script are left
 //	requests NAME N            so many requests have come
 //	request NAME I PATTERN     the body of request I, from 1, matches (with ! it does not)
@@ -129,6 +130,7 @@ type scriptCommand = func(ts *testscript.TestScript, neg bool, args []string)
 func commands() map[string]scriptCommand {
 	return map[string]scriptCommand{
 		"exits": takes(2, -1, cmdExits), "fakeapi": takes(3, 3, cmdFakeAPI), "checkapi": takes(1, 2, cmdCheckAPI),
+		"serve":    takes(2, 2, cmdServe),
 		"requests": takes(2, 2, cmdRequests), "request": takes(3, 3, cmdRequest),
 		"start": takes(2, -1, cmdStart), "pipe": takes(2, -1, cmdPipe), "tty": takes(2, -1, cmdTTY), "say": takes(2, 2, cmdSay),
 		"expect": takes(2, 2, cmdExpect), "send": takes(2, 2, cmdSend), "answer": takes(2, 2, cmdAnswer), "leave": takes(1, 1, cmdLeave), "signal": takes(2, 2, cmdSignal), "ended": takes(2, 2, cmdEnded),
@@ -183,22 +185,31 @@ func cmdFakeAPI(ts *testscript.TestScript, _ bool, args []string) {
 	cfg.Log = log
 	s, err := fakeapi.New(cfg)
 	ts.Check(err)
+	ts.Defer(func() { _ = log.Close() })
+	for k, v := range addresses(fakeapi.API(args[2]), listen(ts, s)) {
+		ts.Setenv(k, v)
+	}
+	of(ts).apis[args[0]] = s
+}
+
+func cmdServe(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], listen(ts, http.FileServer(http.Dir(ts.MkAbs(args[1])))))
+}
+
+// listen serves on a loopback port until the script ends, and returns the address.
+func listen(ts *testscript.TestScript, h http.Handler) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	ctx, cancel := context.WithCancel(context.Background())
-	server := &http.Server{Handler: s, ReadHeaderTimeout: patience, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: patience, BaseContext: func(net.Listener) context.Context { return ctx }}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(l) }) // ends with Close
 	ts.Defer(func() {
 		cancel()
 		_ = server.Close()
 		serving.Wait()
-		_ = log.Close()
 	})
-	for k, v := range addresses(fakeapi.API(args[2]), "http://"+l.Addr().String()) {
-		ts.Setenv(k, v)
-	}
-	of(ts).apis[args[0]] = s
+	return "http://" + l.Addr().String()
 }
 
 func cmdCheckAPI(ts *testscript.TestScript, _ bool, args []string) {

@@ -15,6 +15,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/tools/plan"
 )
 
@@ -149,8 +150,8 @@ func (s *Session) stopping(t *turn) func(context.Context, engine.Turn) (engine.S
 			}
 			next = cost.UsageOf(price, msg.Usage{CacheRead: turn.Usage.Context()})
 		}
-		if over := cost.Over(s.part.cost.Get(), "", next, s.effects.Now()); over != nil && (turn.Calls > 0 || over.Next == 0) {
-			return engine.Stopping{End: &tool.End{Reason: over.Error(), Outcome: string(proto.EndBudget)}}, nil
+		if over := s.overBudget(next); over != nil && (turn.Calls > 0 || over.Next == 0) {
+			return engine.Stopping{End: &tool.End{Reason: s.budgetText(over), Outcome: string(proto.EndBudget)}}, nil
 		}
 		if turn.Calls > 0 {
 			return engine.Stopping{}, nil
@@ -188,7 +189,7 @@ func (s *Session) stopHooks(ctx context.Context, turn engine.Turn) (engine.Stopp
 	case o.Block:
 		return again("Stop hook feedback:\n" + o.BlockReason), nil
 	}
-	return engine.Stopping{Again: []msg.Message{{Role: msg.User, Origin: msg.FromHarness, Content: reminders(o.Context)}}}, nil
+	return engine.Stopping{Again: reminder(o.Context)}, nil
 }
 
 func textOf(answer []msg.Message) string {
@@ -203,47 +204,87 @@ func textOf(answer []msg.Message) string {
 
 // late tells the model of a call that ended after it was given up.
 func (s *Session) late(d tool.Done) {
-	s.owe(msg.Message{Role: msg.User, Origin: msg.FromHarness, Content: reminders([]string{
-		fmt.Sprintf("The interrupted call %s of %s has ended after all: %s", d.Call.ID, d.Call.Name, msg.Cut(msg.TextOf(d.Result.Content), 2000)),
-	})})
+	s.later(fmt.Sprintf("The interrupted call %s of %s has ended after all: %s", d.Call.ID, d.Call.Name, msg.Cut(msg.TextOf(d.Result.Content), 2000)))
 }
 
 // opening turns prompts into the messages that open the turn; hooks may add to them or block them.
 func (s *Session) opening(ctx context.Context, t *turn, batch []proto.Prompt, owed []msg.Message) ([]msg.Message, *proto.Ended) {
 	s.askTrust(ctx)
+	s.warnBypass(ctx)
 	if s.rooms.output != nil {
 		s.rooms.output.Begin()
 	}
 	s.part.permission.Set(func(p *permission.State) *permission.State { return p.NewTurn(len(batch) > 0) })
 	out := owed
-	extra := s.startHooks(ctx)
+	extra := append(s.takeAside(), s.setupHooks(ctx)...)
+	start := s.startHooks(ctx)
+	extra = append(extra, start.Context...)
+	if start.InitialMessage != "" && !s.opts.Interactive {
+		batch = append([]proto.Prompt{{ID: s.effects.NewID(), Content: []msg.Block{msg.Text{Text: start.InitialMessage}}}}, batch...)
+	}
 	for _, p := range batch {
 		s.prompts.Add(1)
 		m := msg.Message{ID: p.ID, Role: msg.User, Content: p.Content}
-		o := s.fire(ctx, hook.Event{Name: hook.UserPromptSubmit, Fields: map[string]any{"prompt": msg.TextOf(p.Content)}})
+		o := s.fire(ctx, hook.Event{Name: hook.UserPromptSubmit, Fields: s.titled(map[string]any{"prompt": msg.TextOf(p.Content)})})
+		s.retitle(o.Title)
 		if o.Block || o.Stop || o.EndTurn {
 			s.started(t, batch)
 			reason := orText(o.BlockReason, o.StopReason)
-			s.emit(proto.Notice{Level: "warning", Key: "prompt_blocked", Text: "A hook blocked the prompt: " + reason})
+			text := "A hook blocked the prompt: " + reason
+			if !o.SuppressPrompt {
+				text += "\nThe prompt was: " + msg.Cut(msg.TextOf(p.Content), 2000)
+			}
+			s.emit(proto.Notice{Level: "warning", Key: "prompt_blocked", Text: text})
 			return nil, &proto.Ended{Reason: proto.EndHook, Detail: reason, Text: reason}
 		}
 		extra = append(extra, o.Context...)
 		out = append(out, m)
 	}
-	if len(extra) > 0 {
-		out = append(out, msg.Message{Role: msg.User, Origin: msg.FromHarness, Content: reminders(extra)})
-	}
 	s.started(t, batch)
-	return out, nil
+	return append(out, reminder(extra)...), nil
 }
 
 // startHooks fires SessionStart, once a session and source.
-func (s *Session) startHooks(ctx context.Context) []string {
+func (s *Session) startHooks(ctx context.Context) hook.Outcome {
 	source := s.rooms.source
 	if source == "" {
-		return nil
+		return hook.Outcome{}
 	}
 	s.rooms.source = ""
-	o := s.fire(ctx, hook.Event{Name: hook.SessionStart, Match: source, Fields: map[string]any{"source": source, "model": s.part.session.Get().Model}})
-	return o.Context
+	o := s.fire(ctx, hook.Event{Name: hook.SessionStart, Match: source, Fields: s.titled(map[string]any{
+		"source": source, "model": s.part.session.Get().Model,
+	})})
+	if source != "clear" && source != "compact" {
+		s.retitle(o.Title)
+	}
+	return o
+}
+
+// setupHooks fires Setup, once, where the program was started to prepare or to tend the project.
+func (s *Session) setupHooks(ctx context.Context) []string {
+	trigger := s.opts.Setup
+	if s.opts.Setup = ""; trigger == "" {
+		return nil
+	}
+	return s.fire(ctx, hook.Event{Name: hook.Setup, Match: trigger, Fields: map[string]any{"trigger": trigger}}).Context
+}
+
+// titled adds the session's title to the fields of an event, where it has one.
+func (s *Session) titled(fields map[string]any) map[string]any {
+	now := s.part.session.Get()
+	if title := orText(now.Name, now.Title); title != "" {
+		fields["session_title"] = title
+	}
+	return fields
+}
+
+// retitle gives the session the name a hook wants; empty changes nothing.
+func (s *Session) retitle(title string) {
+	if title == "" {
+		return
+	}
+	session.Rename(s.part.session, title)
+	if err := s.rooms.transcript().SetTitle(title); err != nil {
+		s.emit(proto.Notice{Level: "warning", Key: "title", Text: err.Error()})
+	}
 }

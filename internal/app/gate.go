@@ -341,6 +341,14 @@ func reminders(texts []string) []msg.Block {
 	return out
 }
 
+// reminder is the message that tells the model texts of the harness; none when there are none.
+func reminder(texts []string) []msg.Message {
+	if len(texts) == 0 {
+		return nil
+	}
+	return []msg.Message{{Role: msg.User, Origin: msg.FromHarness, Content: reminders(texts)}}
+}
+
 func orText(s, otherwise string) string {
 	if s == "" {
 		return otherwise

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -16,7 +14,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
-	"github.com/myelin-agent/myelin/internal/sys/watch"
 )
 
 // before fires PreToolUse for a call, once, and puts what it rewrote into the call.
@@ -167,9 +164,7 @@ func (s *Session) batch(ctx context.Context, calls []tool.Done) (*tool.End, erro
 	}
 	o := h.Fire(ctx, hook.Event{Name: hook.PostToolBatch, Fields: map[string]any{"tool_calls": list}})
 	s.tellHook(o)
-	for _, text := range o.Context {
-		s.owe(msg.Message{Role: msg.User, Origin: msg.FromHarness, Content: reminders([]string{text})})
-	}
+	s.later(o.Context...)
 	if o.Block || o.Stop || o.EndTurn {
 		return &tool.End{Reason: orText(o.StopReason, orText(o.BlockReason, "a hook ended the turn")), Outcome: string(proto.EndHook)}, nil
 	}
@@ -184,9 +179,13 @@ func (s *Session) tellHook(o hook.Outcome) {
 	for _, m := range o.Messages {
 		s.emit(proto.Notice{Level: "info", Text: m})
 	}
+	if o.Terminal != "" {
+		s.emit(proto.Terminal{Sequence: o.Terminal})
+	}
+	s.rooms.watched.ask(o.WatchPaths)
 }
 
-// fire runs the hooks of an event nobody waits for an answer of.
+// fire runs the hooks of an event and shows what they have for the user.
 func (s *Session) fire(ctx context.Context, e hook.Event) hook.Outcome {
 	if !s.rooms.hooks.Any(e.Name) {
 		return hook.Outcome{}
@@ -206,10 +205,12 @@ func (s *Session) loadHooks(state *config.State) []hook.Problem {
 	}
 	_, at, off := config.Value[bool](state, "disableAllHooks")
 	off = off && setting(state, "disableAllHooks", false)
-	return s.rooms.hooks.Load(sources, hook.Switches{
+	wrong := s.rooms.hooks.Load(sources, hook.Switches{
 		All: off && at.Scope == origin.Managed, Ordinary: off && at.Scope != origin.Managed,
 		ManagedOnly: setting(state, "allowManagedHooksOnly", false),
 	})
+	s.rooms.watched.name(hook.WatchNames(s.rooms.hooks.Handlers()))
+	return wrong
 }
 
 func label(scope origin.Scope) string {
@@ -240,25 +241,4 @@ func (s *Session) vetoConfig(ctx context.Context, change config.Change) error {
 		}
 	}
 	return nil
-}
-
-// watchFiles follows the files that FileChanged hooks name.
-func (s *Session) watchFiles() {
-	names := hook.WatchNames(s.rooms.hooks.Handlers())
-	if len(names) == 0 {
-		return
-	}
-	var paths []string
-	for _, n := range names {
-		paths = append(paths, filepath.Join(s.opts.Cwd, n))
-	}
-	s.rooms.watcher = watch.Start(watch.Options{Paths: paths, Changed: func(changed []string) {
-		for _, path := range changed {
-			what := "change"
-			if _, err := os.Stat(path); err != nil {
-				what = "unlink"
-			}
-			s.fire(s.ctx, hook.Event{Name: hook.FileChanged, Match: filepath.Base(path), Fields: map[string]any{"file_path": path, "event": what}})
-		}
-	}})
 }

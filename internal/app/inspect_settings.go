@@ -10,7 +10,6 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/policy"
-	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
 )
 
@@ -124,13 +123,7 @@ func (x *Settings) List() []Value {
 // Set writes a setting to the file of a scope (user, project, local) and says what was written, and
 // what keeps it from taking effect.
 func (x *Settings) Set(ctx context.Context, scope, key string, value json.RawMessage) (string, error) {
-	w := config.Writer{Places: x.s.places, Sections: sections(), Git: gitrepo.Git{}}
-	var saved config.Saved
-	err := x.s.live.Edit(ctx, func() error {
-		var err error
-		saved, err = w.Set(ctx, origin.Scope(scope), key, value)
-		return err
-	})
+	saved, err := x.s.set(ctx, origin.Scope(scope), key, value)
 	if err != nil {
 		if errors.Is(err, config.ErrBroken) {
 			return "", &ExitError{codeSettings, err}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
@@ -261,5 +262,10 @@ func (s *Session) spent(t *turn, agent string) func(engine.Spending) {
 	return func(x engine.Spending) {
 		cost.Book(s.part.cost, cost.Entry{Model: x.Model, Lane: x.Lane, Agent: agent, Usage: x.Usage, Took: x.Took, Failed: x.Failed})
 		t.usage = t.usage.Add(x.Usage)
+		if s.rooms.limits().Budget.Day != nil {
+			if err := s.day().Add(cost.UsageOf(x.Model.Price, x.Usage).USD); err != nil {
+				s.emit(proto.Notice{Level: "error", Key: "day", Text: err.Error()})
+			}
+		}
 	}
 }

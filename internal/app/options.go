@@ -53,6 +53,8 @@ type Options struct {
 	SettingSources *[]string // of user, project, local; nil: all
 	Simple         bool      // Bash, Read and Edit, nothing else
 
+	Setup string // trigger of the Setup hooks before the first turn: init or maintenance; empty: none
+
 	Continue  bool
 	Resume    string // session id or title
 	ResumeAt  string // message id: keep the history up to it

@@ -12,10 +12,8 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/provider"
-	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
-	"github.com/myelin-agent/myelin/internal/feature/policy"
 	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/feature/task"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
@@ -31,11 +29,43 @@ func (s *Session) tellAsk(body proto.EventBody) {
 			ids[i] = o.ID
 		}
 		session.OpenAsk(s.part.session, session.Ask{ID: b.ID, Kind: string(b.Kind), Text: b.Title, Options: ids, Since: s.effects.Now()})
-		s.fireLater(hook.Event{Name: hook.Notification, Match: "permission_prompt", Fields: map[string]any{"message": b.Title, "notification_type": "permission_prompt"}})
+		s.notifyAfter(askWait, b.ID, "permission_prompt", b.Title)
 	case proto.AskClosed:
+		s.noNotice(b.ID)
 		session.CloseAsk(s.part.session, b.ID)
 	}
 	s.emit(body)
+}
+
+// How long somebody may be silent before the Notification hooks are told that they are waited for.
+const (
+	askWait  = 6 * time.Second
+	idleWait = time.Minute
+	idleKey  = "idle"
+)
+
+// notifyAfter tells the Notification hooks of something, unless noNotice takes it back first.
+func (s *Session) notifyAfter(wait time.Duration, key, kind, message string) {
+	if s.rooms.hooks == nil || !s.rooms.hooks.Any(hook.Notification) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notify[key] = time.AfterFunc(wait, func() {
+		if s.ctx.Err() == nil {
+			s.fire(s.ctx, hook.Event{Name: hook.Notification, Match: kind, Fields: map[string]any{"message": message, "notification_type": kind}})
+		}
+	})
+}
+
+// noNotice takes back what notifyAfter was to tell.
+func (s *Session) noNotice(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.notify[key]; t != nil {
+		t.Stop()
+		delete(s.notify, key)
+	}
 }
 
 // fireLater fires hooks nobody waits for.
@@ -124,37 +154,6 @@ func (s *Session) askHook(ctx context.Context, name, text string) (string, error
 		Options: provider.Options{NoCache: true},
 	}, "")
 	return msg.TextOf(blocks), err
-}
-
-// limits are those an organisation serves; zero when none does.
-func (r *rooms) limits() policy.Limits {
-	return r.session.store.Get().Process.Policy.Limits
-}
-
-// forbiddenMode says why a permission mode may not be entered, empty when it may.
-func (r *rooms) forbiddenMode(mode string) string {
-	if ok, why := r.limits().AllowsMode(mode); !ok {
-		return why
-	}
-	return ""
-}
-
-// forbiddenModel says why a model may not be used, empty when it may.
-func (r *rooms) forbiddenModel(ref string) string {
-	_, id, _ := strings.Cut(ref, "/")
-	available, _, _ := config.Value[[]string](r.session.config(), "availableModels")
-	if ok, why := r.limits().AllowsModel(available, ref, id); !ok {
-		return why
-	}
-	return ""
-}
-
-func (r *rooms) policyDeny() []string {
-	var out []string
-	for _, rule := range r.limits().DenyRules() {
-		out = append(out, rule.Text)
-	}
-	return out
 }
 
 // trusted says whether git may run in the folder.

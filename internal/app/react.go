@@ -145,8 +145,11 @@ func reactTodo(s *Session) {
 func reactConfig(s *Session) {
 	s.part.process.Watch(func(old, now *Process) {
 		if old.Config != now.Config {
+			s.followPolicy(now.Config)
 			s.applyConfig(now.Config)
 			s.tellConfig(old.Config, now.Config)
+		} else if old.Policy != now.Policy {
+			s.applyConfig(now.Config)
 		}
 	})
 }
@@ -176,7 +179,7 @@ func (s *Session) applyConfig(state *config.State) {
 		source := permission.SourceOf(d.At.Scope)
 		dirs[source] = append(dirs[source], s.absolute(d.Path))
 	}
-	noBypass := setting(state, "permissions.disableBypassPermissionsMode", "") == "disable" || s.rooms.forbiddenMode("bypassPermissions") != ""
+	noBypass := s.bypassForbidden(state) != ""
 	s.part.permission.Set(func(p *permission.State) *permission.State {
 		for source, l := range lists {
 			p = p.WithRules(source, l)
@@ -186,6 +189,7 @@ func (s *Session) applyConfig(state *config.State) {
 		}
 		return p.WithAvailable(p.BypassAvailable && !noBypass, p.AutoAvailable && !autoOff(state))
 	})
+	s.applyLimits()
 	for _, problem := range s.loadHooks(state) {
 		s.early(proto.Notice{Level: "warning", Text: problem.String()})
 	}

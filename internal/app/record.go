@@ -249,6 +249,8 @@ func (s *Session) compacted(v engine.View) {
 	s.rooms.transcript().Boundary(b)
 	s.scope.Reads.Clear()
 	s.part.permission.Set(func(p *permission.State) *permission.State { return p.NewContent(true) })
+	s.rooms.source = "compact"
+	s.later(s.startHooks(s.ctx).Context...)
 }
 
 // remember keeps the conversation for the classifier's eyes.

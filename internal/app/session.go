@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -56,6 +57,8 @@ type Session struct {
 	seen    map[string]bool         // ids of prompts the session has
 	last    string                  // id of the last prompt
 	owed    []msg.Message           // news of ended tasks the model has not heard of
+	notify  map[string]*time.Timer  // notifications that wait, by what they are about
+	aside   []string                // what hooks have for the model; it opens no turn
 	ending  context.CancelCauseFunc // ends the running turn; nil: none runs
 	heard   bool                    // somebody listens: notices need not wait
 	notices []proto.EventBody       // what was to be told before anybody listened
@@ -186,6 +189,7 @@ func (s *Session) prompt(p proto.Prompt, from string) error {
 	}
 	s.seen[p.ID], s.bodies[p.ID] = true, p
 	s.mu.Unlock()
+	s.noNotice(idleKey)
 	kind := map[proto.Priority]session.QueueKind{proto.Now: session.Interrupt, proto.Later: session.Later}[p.Priority]
 	if _, _, isCommand := s.command(p); isCommand || p.NoQuery {
 		kind = session.Later
@@ -298,7 +302,7 @@ func (s *Session) nextPrompts() []proto.Prompt {
 
 // steer takes what was typed for the running turn, and news of tasks.
 func (s *Session) steer() []msg.Message {
-	out := s.takeOwed()
+	out := append(s.takeOwed(), reminder(s.takeAside())...)
 	for _, q := range session.Take(s.part.session, session.Steer) {
 		p := s.body(q.ID)
 		out = append(out, msg.Message{ID: p.ID, Role: msg.User, Content: p.Content})
@@ -307,11 +311,18 @@ func (s *Session) steer() []msg.Message {
 }
 
 // owe leaves news for the model: beside the next results when a turn runs, else it opens one.
-func (s *Session) owe(m msg.Message) {
+func (s *Session) owe(m ...msg.Message) {
 	s.mu.Lock()
-	s.owed = append(s.owed, m)
+	s.owed = append(s.owed, m...)
 	s.mu.Unlock()
 	s.stir()
+}
+
+// later leaves texts for the model beside whatever it is told next. They open no turn.
+func (s *Session) later(texts ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.aside = append(s.aside, texts...)
 }
 
 func (s *Session) takeOwed() []msg.Message {
@@ -319,6 +330,15 @@ func (s *Session) takeOwed() []msg.Message {
 	defer s.mu.Unlock()
 	out := s.owed
 	s.owed = nil
+	return out
+}
+
+// takeAside takes what goes to the model with the next messages.
+func (s *Session) takeAside() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.aside
+	s.aside = nil
 	return out
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/trust"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/origin"
 )
 
 // sections are the keys whose values features check themselves.
@@ -199,6 +200,40 @@ func (s *Session) askTrust(ctx context.Context) {
 	case out.ReadOnly:
 		r.readOnly.Store(true)
 		s.emit(proto.Notice{Level: "warning", Text: "The folder is not trusted: nothing it supplies is used, and nothing is changed in it."})
+	}
+}
+
+// set writes one setting.
+func (s *settings) set(ctx context.Context, scope origin.Scope, key string, value json.RawMessage) (saved config.Saved, err error) {
+	w := config.Writer{Places: s.places, Sections: sections(), Git: gitrepo.Git{}}
+	err = s.live.Edit(ctx, func() (err error) {
+		saved, err = w.Set(ctx, scope, key, value)
+		return err
+	})
+	return saved, err
+}
+
+// warned is the setting that remembers that the warning of bypassPermissions was accepted.
+const warned = "skipDangerousModePermissionPrompt"
+
+// warnBypass has a person accept, once, that nothing will be asked. Declining ends the session.
+func (s *Session) warnBypass(ctx context.Context) {
+	if !s.opts.Interactive || permission.Mode(s.mode()) != permission.Bypass || setting(s.config(), warned, false) {
+		return
+	}
+	answer, err := s.asks.Put(ctx, proto.Ask{
+		ID: s.effects.NewID(), Kind: proto.AskDialog, Title: "Work without asking?", NeedsPerson: true,
+		Text: "In the mode bypassPermissions commands run and files are changed without a question. Only deny and ask rules, " +
+			"critical removals and the sandbox, where it is on, still stop anything. Use it where nothing can be lost: " +
+			"in a container or a virtual machine without secrets.",
+		Options: []proto.Option{{ID: "accept", Label: "Yes, I accept the risk"}, {ID: "exit", Label: "No, exit"}},
+	})
+	if err != nil || answer.Option != "accept" {
+		s.end()
+		return
+	}
+	if _, err := s.rooms.settings.set(ctx, origin.User, warned, json.RawMessage("true")); err != nil {
+		s.emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
 	}
 }
 

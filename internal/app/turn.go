@@ -17,6 +17,7 @@ import (
 
 // turn is what is kept of one turn until its result is told.
 type turn struct {
+	id      string // of the prompt that opened it
 	origin  string
 	started time.Time
 	api     time.Duration // of the session when it began
@@ -77,13 +78,16 @@ func (s *Session) turn(batch []proto.Prompt, owed []msg.Message) {
 	s.tellFailure(ended)
 	s.tell(t, ended)
 	session.SetActivity(s.part.session, session.Idle)
+	if s.opts.Interactive {
+		s.notifyAfter(idleWait, idleKey, "idle_prompt", "Myelin waits for your next prompt.")
+	}
 }
 
 // answer runs the turn and returns how it ended.
 func (s *Session) answer(ctx context.Context, t *turn, batch []proto.Prompt, owed []msg.Message) proto.Ended {
 	t.origin = "task-notification"
 	if len(batch) > 0 {
-		t.origin = batch[0].Origin
+		t.id, t.origin = batch[0].ID, batch[0].Origin
 		if name, args, ok := s.command(batch[0]); ok {
 			s.started(t, batch)
 			s.runCommand(ctx, name, args)
@@ -100,6 +104,9 @@ func (s *Session) answer(ctx context.Context, t *turn, batch []proto.Prompt, owe
 	}
 	if len(batch) == 1 && batch[0].NoQuery {
 		return proto.Ended{}
+	}
+	if ended := s.mayAsk(ctx); ended != nil {
+		return *ended
 	}
 	return s.run(ctx, t, history)
 }
@@ -137,6 +144,7 @@ func (s *Session) opened(ctx context.Context, opening []msg.Message) ([]msg.Mess
 
 // run lets the engine take the turn.
 func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ended proto.Ended) {
+	shown := s.displayOf(orText(t.id, history[len(history)-1].ID))
 	for e, err := range engine.Run(ctx, s.engineConfig(t), history) {
 		if err != nil {
 			return proto.Ended{Reason: "error", Detail: err.Error()}
@@ -150,14 +158,17 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 			s.rooms.gate.speculate(ctx, tool.Call{ID: b.Call, Name: b.Tool, Literal: b.Input, Input: b.Input, Scope: s.scope})
 		case proto.Ended:
 			ended = b
+			ended.Text = shown.result(b.Text)
 			continue // told after the costs are booked, with the result
 		case proto.Message:
 			if o := b.Message.Origin; o == msg.FromTool || o == msg.FromInterrupt {
 				t.result(b.Message)
 			}
 		}
-		e.Time = s.effects.Now()
-		s.events.append(e)
+		for _, e := range shown.pass(ctx, e) {
+			e.Time = s.effects.Now()
+			s.events.append(e)
+		}
 	}
 	return ended
 }

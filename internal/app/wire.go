@@ -23,7 +23,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/store"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/config"
-	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/policy"
@@ -38,7 +37,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/twotier"
-	"github.com/myelin-agent/myelin/internal/sys/watch"
 	"github.com/myelin-agent/myelin/internal/tools/bash"
 	"github.com/myelin-agent/myelin/internal/tools/structured"
 )
@@ -69,8 +67,8 @@ type rooms struct {
 	shell      *bash.Shell
 	output     *structured.Output // nil: no schema was given
 	live       task.Live
-	watcher    *watch.Watcher // of files that hooks ask for; nil: none
-	files      tool.Files     // the door through which files are changed
+	watched    *watched
+	files      tool.Files // the door through which files are changed
 
 	flagRules permission.Lists
 	readOnly  atomic.Bool // a person declined to trust the folder
@@ -119,7 +117,7 @@ func newSession(o Options) *Session {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := &Session{
 		opts: o, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}),
-		bodies: map[string]proto.Prompt{}, seen: map[string]bool{},
+		bodies: map[string]proto.Prompt{}, seen: map[string]bool{}, notify: map[string]*time.Timer{},
 		effects: engine.Effects{Now: time.Now, NewID: uuid.NewString},
 		scope:   tool.NewScope("", o.Cwd), rooms: &rooms{},
 	}
@@ -165,6 +163,7 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 		return err
 	}
 	s.begin(conversation)
+	r.watched = &watched{s: s}
 	r.hooks = hook.New(s.hookConfig())
 	r.history = transcript.OpenHistory(filepath.Join(r.settings.places.Home, "history.jsonl"))
 	r.pages = twotier.New(twotier.Config[[]byte]{
@@ -188,8 +187,6 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 		r.pool.load("ExitPlanMode", "AskUserQuestion")
 	}
 	s.reportRules()
-	s.watchFiles()
-	cost.SetBudget(s.part.cost, cost.Session, cost.USD, o.MaxBudgetUSD)
 	s.react()
 	return nil
 }
@@ -219,41 +216,6 @@ func (s *Session) buildSettings(ctx context.Context) (trust.Decision, error) {
 		return &next
 	})
 	return decision, s.buildPolicy(ctx, state)
-}
-
-// buildPolicy opens the limits of an organisation, where the settings name some.
-func (s *Session) buildPolicy(ctx context.Context, state *config.State) error {
-	set := setting(state, "policyLimits", policy.Setting{})
-	if set == (policy.Setting{}) {
-		return nil
-	}
-	client, err := policy.Open(policy.Options{
-		Setting: set, Dir: filepath.Join(s.rooms.settings.places.Home, "cache"), Now: s.effects.Now,
-		Changed: func(now *policy.State) {
-			s.part.process.Set(func(p *Process) *Process {
-				next := *p
-				next.Policy = now
-				return &next
-			})
-		},
-		Report: func(text string) { s.early(proto.Notice{Level: "warning", Text: text}) },
-	})
-	if err != nil {
-		return &ExitError{codeSettings, fmt.Errorf("policyLimits: %w", err)}
-	}
-	s.rooms.policy = client
-	go client.Run(s.ctx) // ends with the session
-	if !s.opts.Interactive {
-		if err := client.Gate(ctx); err != nil {
-			return &ExitError{codeSettings, err}
-		}
-	}
-	s.part.process.Set(func(p *Process) *Process {
-		next := *p
-		next.Policy = client.State()
-		return &next
-	})
-	return nil
 }
 
 // buildModels finds the model to begin with, and those that take over for it.
@@ -318,7 +280,7 @@ func (s *Session) startMode() error {
 	mode, bypass, auto, notices, err := permission.StartMode(permission.Start{
 		Flag: flag, Bypass: o.Bypass, AllowBypass: o.AllowBypass, Setting: permission.Mode(set), SettingFrom: permission.SourceOf(at.Scope),
 		Recorded: permission.Mode(s.rooms.recorded), AutoAvailable: true, ForbidAuto: autoOff(state),
-		ForbidBypass: setting(state, "permissions.disableBypassPermissionsMode", "") == "disable" || s.rooms.forbiddenMode("bypassPermissions") != "",
+		ForbidBypass: s.bypassForbidden(state),
 	})
 	if err != nil {
 		return &ExitError{codeSettings, err}
@@ -429,14 +391,8 @@ func (s *Session) hookConfig() hook.Config {
 		Ask: func(ctx context.Context, model, text string) (string, error) {
 			return s.askHook(ctx, model, text)
 		},
-		Woken: func(text string) {
-			s.owe(msg.Message{Role: msg.User, Origin: msg.FromHarness, Content: reminders([]string{text})})
-		},
-		Later: func(text string) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.owed = append(s.owed, msg.Message{Role: msg.User, Origin: msg.FromHarness, Content: reminders([]string{text})})
-		},
+		Woken: func(text string) { s.owe(reminder([]string{text})...) },
+		Later: func(text string) { s.later(text) },
 	}
 	if urls, _, ok := config.Value[[]string](s.config(), "allowedHttpHookUrls"); ok {
 		cfg.HTTPURLs = &urls
@@ -495,8 +451,8 @@ func (r *rooms) close(ctx context.Context) error {
 	if r.policy != nil {
 		r.policy.Close()
 	}
-	if r.watcher != nil {
-		r.watcher.Close()
+	if r.watched != nil {
+		r.watched.close()
 	}
 	errs = append(errs, r.transcript().Close())
 	if r.history != nil {

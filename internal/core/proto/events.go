@@ -296,6 +296,12 @@ type HookEnded struct {
 	MS       int64  `json:"ms"`
 }
 
+// Terminal is an escape sequence that a hook has for the user's terminal: a title or a notification,
+// nothing that moves the cursor or reads.
+type Terminal struct {
+	Sequence string `json:"sequence"`
+}
+
 // LocalOutput is what a slash command printed; no model was asked.
 type LocalOutput struct {
 	Command string `json:"command"`
@@ -422,6 +428,7 @@ func (TasksChanged) eventKind() string   { return "tasks_changed" }
 func (Todos) eventKind() string          { return "todos" }
 func (HookStarted) eventKind() string    { return "hook_started" }
 func (HookEnded) eventKind() string      { return "hook_ended" }
+func (Terminal) eventKind() string       { return "terminal" }
 func (LocalOutput) eventKind() string    { return "local_output" }
 func (SessionReset) eventKind() string   { return "session_reset" }
 func (Ended) eventKind() string          { return "ended" }
@@ -461,6 +468,7 @@ func EventBodies() []EventBody {
 		Todos{},
 		HookStarted{},
 		HookEnded{},
+		Terminal{},
 		LocalOutput{},
 		SessionReset{},
 		Ended{},

@@ -38,17 +38,18 @@ const (
 	Time     Unit = "time" // seconds of turns; not for agents
 )
 
-// SetBudget sets, raises or lowers a budget. A limit of zero or less takes it away.
+// SetBudget sets, raises or lowers a budget. A negative limit takes it away; zero
+// allows nothing.
 func SetBudget(s Slice, scope Scope, unit Unit, limit float64) {
 	s.Set(func(prev *State) *State {
 		at := slices.IndexFunc(prev.Budgets, func(b Budget) bool { return b.Scope == scope && b.Unit == unit })
 		next := *prev
 		switch {
-		case at < 0 && limit <= 0, at >= 0 && prev.Budgets[at].Limit == limit:
+		case at < 0 && limit < 0, at >= 0 && prev.Budgets[at].Limit == limit:
 			return prev
 		case at < 0:
 			next.Budgets = append(slices.Clip(prev.Budgets), Budget{Scope: scope, Unit: unit, Limit: limit})
-		case limit <= 0:
+		case limit < 0:
 			next.Budgets = slices.Delete(slices.Clone(prev.Budgets), at, at+1)
 		default:
 			next.Budgets = slices.Clone(prev.Budgets)

@@ -253,7 +253,7 @@ func TestKF067_BudgetStopsTheNextRequest(t *testing.T) {
 	if over := cost.Over(s.Get(), "", cost.Usage{}, now); over == nil || over.Next != 0 {
 		t.Errorf("used up, yet: %v", over)
 	}
-	cost.SetBudget(s, cost.Session, cost.USD, 0)
+	cost.SetBudget(s, cost.Session, cost.USD, -1)
 	if len(s.Get().Budgets) != 0 {
 		t.Errorf("left %v", s.Get().Budgets)
 	}

@@ -179,7 +179,7 @@ type Start struct {
 	Setting       Mode   // permissions.defaultMode as it won; empty: not set
 	SettingFrom   Source // where it stands
 	Recorded      Mode   // of a resumed session; empty: none
-	ForbidBypass  bool   // permissions.disableBypassPermissionsMode
+	ForbidBypass  string // who forbids bypassPermissions, for people; empty: nobody
 	ForbidAuto    bool   // disableAutoMode
 	AutoAvailable bool   // a classifier can be asked
 }
@@ -189,15 +189,15 @@ type Start struct {
 func StartMode(o Start) (mode Mode, bypass, auto bool, notices []string, err error) {
 	auto = o.AutoAvailable && !o.ForbidAuto
 	wantsBypass := o.Bypass || o.Flag == Bypass
-	if o.ForbidBypass && (wantsBypass || o.AllowBypass) {
-		return Default, false, auto, nil, errors.New("settings forbid the mode bypassPermissions (permissions.disableBypassPermissionsMode)")
+	if o.ForbidBypass != "" && (wantsBypass || o.AllowBypass) {
+		return Default, false, auto, nil, errors.New("bypassPermissions may not be used: " + o.ForbidBypass)
 	}
 	setting := o.Setting
 	if setting == Auto && (o.SettingFrom == FromProject || o.SettingFrom == FromLocal) {
 		notices = append(notices, "permissions.defaultMode: auto counts only in user and managed settings; the session starts in the mode default")
 		setting = Default
 	}
-	bypass = !o.ForbidBypass && (wantsBypass || o.AllowBypass || setting == Bypass)
+	bypass = o.ForbidBypass == "" && (wantsBypass || o.AllowBypass || setting == Bypass)
 	switch {
 	case o.Bypass:
 		mode = Bypass
@@ -212,7 +212,7 @@ func StartMode(o Start) (mode Mode, bypass, auto bool, notices []string, err err
 	case mode == "" || mode == Bubble:
 		mode = Default
 	case mode == Bypass && !bypass:
-		notices = append(notices, "settings forbid the mode bypassPermissions; the session starts in the mode default")
+		notices = append(notices, "the mode bypassPermissions is forbidden; the session starts in the mode default")
 		mode = Default
 	case mode == Auto && !auto:
 		notices = append(notices, "the mode auto is not available; the session starts in the mode default")

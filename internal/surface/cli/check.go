@@ -30,7 +30,20 @@ func (f *Flags) check(p Process) error {
 			return err
 		}
 	}
+	if err := f.checkSetup(p); err != nil {
+		return err
+	}
 	return f.checkBypass(p)
+}
+
+func (f *Flags) checkSetup(p Process) error {
+	switch {
+	case f.Init && f.Maintenance, f.InitOnly && (f.Init || f.Maintenance || f.Print):
+		return usagef("of --init, --maintenance and --init-only one can be given, the last without --print")
+	case (f.Init || f.Maintenance) && !f.headlessWanted(p):
+		return usagef("--init and --maintenance run hooks before the prompt of -p; without a prompt use --init-only")
+	}
+	return nil
 }
 
 func (f *Flags) format() headless.Format {

@@ -32,6 +32,8 @@ type Deps struct {
 
 	// Open starts a session. Flags holds what app.Options has no place for.
 	Open func(ctx context.Context, o app.Options, f *Flags) (Session, error)
+	// Prepare runs the hooks that prepare a project, and no turn.
+	Prepare func(ctx context.Context, o app.Options, tell func(proto.Notice)) error
 	// Init tells what a headless turn opens with.
 	Init func(Session) headless.Init
 	// StreamInput runs a session driven by lines of JSON from a host.

@@ -41,6 +41,9 @@ type Flags struct {
 	AppendSystem     string
 	JSONSchema       string
 
+	Init             bool
+	InitOnly         bool
+	Maintenance      bool
 	Continue         bool
 	Resume           string
 	Fork             bool
@@ -150,6 +153,9 @@ func (f *Flags) defineSession(s *pflag.FlagSet) {
 	s.BoolVar(&f.SessionMirror, "session-mirror", false, "stream-json: also emit what is written to the session file")
 	s.StringVar(&f.Settings, "settings", "", "further settings: a file or JSON")
 	s.StringVar(&f.SettingSources, "setting-sources", "", "settings files to read, of user,project,local; \"\" for none")
+	s.BoolVar(&f.Init, "init", false, "run the Setup hooks (trigger init) before the prompt of -p")
+	s.BoolVar(&f.InitOnly, "init-only", false, "run the Setup hooks (trigger init) and those of the session's start, then end")
+	s.BoolVar(&f.Maintenance, "maintenance", false, "run the Setup hooks (trigger maintenance) before the prompt of -p")
 	s.StringVar(&f.Cwd, "cwd", "", "work in this folder")
 	s.BoolVar(&f.Simple, "simple", false, "Bash, Read and Edit, nothing else")
 }

@@ -44,6 +44,12 @@ func (f *Flags) options(p Process) (app.Options, error) {
 		SessionID:          f.SessionID,
 		NoPersist:          f.NoPersistence,
 	}
+	switch {
+	case f.Init || f.InitOnly:
+		o.Setup = "init"
+	case f.Maintenance:
+		o.Setup = "maintenance"
+	}
 	if o.Mode == "manual" {
 		o.Mode = "default"
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/surface/headless"
 	"github.com/myelin-agent/myelin/internal/surface/plain"
 )
@@ -55,6 +56,9 @@ func (c *command) session(ctx context.Context, root *cobra.Command) int {
 	if len(inert) > 0 {
 		c.warn(warnInert(inert))
 	}
+	if f.InitOnly {
+		return c.prepare(ctx, o)
+	}
 	words := root.Flags().Args()
 	if f.headlessWanted(c.process) {
 		return c.headless(ctx, o, strings.Join(words, " "))
@@ -63,6 +67,28 @@ func (c *command) session(ctx context.Context, root *cobra.Command) int {
 		return c.fail(usagef("unknown command %q (did you mean %s? as a prompt: myelin -- %s)", words[0], near, words[0]))
 	}
 	return c.interactive(ctx, o, strings.Join(words, " "))
+}
+
+// prepare runs the hooks that prepare a project, and nothing else.
+func (c *command) prepare(ctx context.Context, o app.Options) int {
+	if c.deps.Prepare == nil {
+		return c.fail(errors.New("this program was built without sessions"))
+	}
+	signals, stop := c.process.notify(terminated()...)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends with the command
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := c.deps.Prepare(ctx, o, func(n proto.Notice) { fmt.Fprintf(c.process.Err, "myelin: %s\n", n.Text) }); err != nil {
+		return c.fail(err)
+	}
+	return headless.ExitDone
 }
 
 func (c *command) warn(text string) { fmt.Fprintf(c.process.Err, "myelin: warning: %s\n", text) }

@@ -20,6 +20,7 @@ func Wired() Deps {
 		Inert:   inertFlags(),
 		Helpers: []Helper{func([]string) (int, bool) { return app.HelperMain() }},
 		Open:    openSession,
+		Prepare: app.Prepare,
 		Init:    initOf,
 		FakeAPI: serveFake,
 

@@ -99,7 +99,7 @@ func (m *mapper) Map(e proto.Event) ([]object, error) {
 		return m.result(e, b), nil
 	case proto.TaskStarted, proto.TaskUpdated, proto.TaskEnded, proto.TasksChanged:
 		return m.task(e), nil
-	case proto.Ask, proto.AskClosed, proto.CallEnded, proto.ModelChanged, proto.Queued, proto.Shaped, proto.Todos, proto.Other:
+	case proto.Ask, proto.AskClosed, proto.CallEnded, proto.ModelChanged, proto.Queued, proto.Shaped, proto.Todos, proto.Terminal, proto.Other:
 		return nil, nil // the wire has no word for these; what hosts need of them is in messages
 	default:
 		return m.system(e), nil

@@ -38,6 +38,7 @@ type keyFace struct {
 
 	pending []string // lines not printed yet
 	bytes   int
+	aside   string // sequences of hooks that go to the terminal with the next frame
 	writing bool
 	write   chan []byte
 	written chan error
@@ -204,6 +205,9 @@ func (k *keyFace) loop(events <-chan proto.Event, keys <-chan []byte) int {
 			if !ok {
 				return exitDone
 			}
+			if b, ok := e.Body.(proto.Terminal); ok {
+				k.aside += b.Sequence
+			}
 			k.print(k.event(e))
 			k.dirty = true
 		case err := <-k.written:
@@ -259,6 +263,9 @@ func (k *keyFace) draw() {
 		return
 	}
 	data := k.painter.paint(k.pending, k.compose())
+	if k.aside != "" {
+		data, k.aside = append([]byte(k.aside), data...), ""
+	}
 	k.pending, k.bytes, k.dirty, k.byKey = nil, 0, false, false
 	if q := k.asked(); q != nil && q.shown.IsZero() {
 		q.shown, k.dirty, k.byKey = now, true, true // the next frame says how to answer

@@ -42,7 +42,7 @@ func (p *Printer) system(e proto.Event) []string {
 		}
 	case proto.AskClosed:
 		return p.askClosed(b)
-	case proto.Activity, proto.Queued, proto.Shaped, proto.HookStarted, proto.Ask:
+	case proto.Activity, proto.Queued, proto.Shaped, proto.HookStarted, proto.Terminal, proto.Ask:
 		// shown elsewhere: in the draft's surroundings, or as a question
 	case proto.Other:
 		return []string{p.style.dim("(" + oneLine(b.Kind) + ")")}

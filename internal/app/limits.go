@@ -1,0 +1,192 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/cost"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/feature/policy"
+	"github.com/myelin-agent/myelin/internal/feature/session"
+)
+
+// buildPolicy opens the limits of an organisation, where the settings name some.
+func (s *Session) buildPolicy(ctx context.Context, state *config.State) error {
+	set := setting(state, "policyLimits", policy.Setting{})
+	if set == (policy.Setting{}) {
+		return nil
+	}
+	client, err := policy.Open(policy.Options{
+		Setting: set, Dir: filepath.Join(s.rooms.settings.places.Home, "cache"), Now: s.effects.Now,
+		Changed: func(now *policy.State) {
+			s.part.process.Set(func(p *Process) *Process {
+				next := *p
+				next.Policy = now
+				return &next
+			})
+		},
+		Report: func(text string) { s.early(proto.Notice{Level: "warning", Text: text}) },
+	})
+	if err != nil {
+		return &ExitError{codeSettings, fmt.Errorf("policyLimits: %w", err)}
+	}
+	s.rooms.policy = client
+	go client.Run(s.ctx) // ends with the session
+	if !s.opts.Interactive {
+		if err := client.Gate(ctx); err != nil {
+			return &ExitError{codeSettings, err}
+		}
+	}
+	s.part.process.Set(func(p *Process) *Process {
+		next := *p
+		next.Policy = client.State()
+		return &next
+	})
+	if ok, why := s.rooms.limits().AllowsVersion(s.opts.Version); !ok {
+		return &ExitError{codeSettings, errors.New(why)}
+	}
+	return nil
+}
+
+// followPolicy takes over a changed address of the limits. Limits whose address is taken out of the
+// settings stay in force for this session.
+func (s *Session) followPolicy(state *config.State) {
+	set := setting(state, "policyLimits", policy.Setting{})
+	if s.rooms.policy == nil || set == (policy.Setting{}) {
+		return
+	}
+	if err := s.rooms.policy.SetSetting(set); err != nil {
+		s.emit(proto.Notice{Level: "warning", Text: "policyLimits: " + err.Error()})
+	}
+}
+
+// applyLimits brings mode, model and budgets in line with the limits.
+func (s *Session) applyLimits() {
+	if why := s.rooms.forbiddenMode(s.mode()); why != "" {
+		s.part.permission.Set(func(p *permission.State) *permission.State {
+			if next, err := p.WithMode(permission.Default); err == nil {
+				return next
+			}
+			return p
+		})
+		s.early(proto.Notice{Level: "warning", Text: why + "; the session goes on in the mode default"})
+	}
+	now := s.part.session.Get()
+	if why := s.rooms.forbiddenModel(now.Model); why != "" {
+		allowed := slices.DeleteFunc(append(slices.Clone(now.FallbackModels), s.rooms.first.Info().Ref()), func(ref string) bool {
+			return s.rooms.forbiddenModel(ref) != ""
+		})
+		if len(allowed) > 0 {
+			session.SetModel(s.part.session, allowed[0], now.FallbackModels)
+			why += "; " + allowed[0] + " takes over"
+		}
+		s.early(proto.Notice{Level: "warning", Text: why})
+	}
+	own := policy.Budget{}
+	if s.opts.MaxBudgetUSD > 0 {
+		own.Session = &s.opts.MaxBudgetUSD
+	}
+	b := s.rooms.limits().Budgets(own)
+	for scope, limit := range map[cost.Scope]*float64{cost.Session: b.Session, cost.Turn: b.Turn} {
+		usd := -1.0
+		if limit != nil {
+			usd = *limit
+		}
+		cost.SetBudget(s.part.cost, scope, cost.USD, usd)
+	}
+}
+
+// day is where the money of all sessions of today is written down, for a bound of the day.
+func (s *Session) day() cost.Day {
+	return cost.Day{Dir: filepath.Join(s.rooms.settings.places.Home, "spent"), Now: s.effects.Now}
+}
+
+// mayAsk says whether a model may be asked at all: the limits can be had, they let the model
+// through, and no budget is used up. The reason is empty when it may.
+func (s *Session) mayAsk(ctx context.Context) *proto.Ended {
+	if s.rooms.policy != nil {
+		if err := s.rooms.policy.Gate(ctx); err != nil {
+			return &proto.Ended{Reason: "error", Detail: err.Error()}
+		}
+	}
+	if why := s.rooms.forbiddenModel(s.model().Info().Ref()); why != "" {
+		return &proto.Ended{Reason: "error", Detail: why}
+	}
+	if over := s.overBudget(cost.Usage{}); over != nil {
+		return &proto.Ended{Reason: proto.EndBudget, Detail: s.budgetText(over)}
+	}
+	return nil
+}
+
+// budgetText says which budget is used up, and who set it where an organisation did.
+func (s *Session) budgetText(over *cost.Exceeded) string {
+	l := s.rooms.limits()
+	for _, limit := range []*float64{l.Budget.Turn, l.Budget.Session, l.Budget.Day} {
+		if limit != nil && *limit == over.Limit && over.Unit == cost.USD {
+			return over.Error() + " (maxBudgetUsd in the policy of " + l.Host + ")"
+		}
+	}
+	return over.Error()
+}
+
+// overBudget returns the budget in the way of a request that is expected to use next, nil for none.
+func (s *Session) overBudget(next cost.Usage) *cost.Exceeded {
+	if over := cost.Over(s.part.cost.Get(), "", next, s.effects.Now()); over != nil {
+		return over
+	}
+	limit := s.rooms.limits().Budget.Day
+	if limit == nil {
+		return nil
+	}
+	used, err := s.day().Total()
+	if err != nil { // what cannot be counted is not spent
+		s.emit(proto.Notice{Level: "error", Text: err.Error()})
+		used = *limit
+	}
+	return cost.OverDay(used, next, *limit)
+}
+
+// limits are those an organisation serves; zero when none does.
+func (r *rooms) limits() policy.Limits {
+	return r.session.store.Get().Process.Policy.Limits
+}
+
+// forbiddenMode says why a permission mode may not be entered, empty when it may.
+func (r *rooms) forbiddenMode(mode string) string {
+	if ok, why := r.limits().AllowsMode(mode); !ok {
+		return why
+	}
+	return ""
+}
+
+// forbiddenModel says why a model may not be used, empty when it may.
+func (r *rooms) forbiddenModel(ref string) string {
+	_, id, _ := strings.Cut(ref, "/")
+	available, _, _ := config.Value[[]string](r.session.config(), "availableModels")
+	if ok, why := r.limits().AllowsModel(available, ref, id); !ok {
+		return why
+	}
+	return ""
+}
+
+func (r *rooms) policyDeny() []string {
+	var out []string
+	for _, rule := range r.limits().DenyRules() {
+		out = append(out, rule.Text)
+	}
+	return out
+}
+
+// bypassForbidden says who forbids bypassPermissions, empty when nobody does.
+func (s *Session) bypassForbidden(state *config.State) string {
+	if v, at, _ := config.Value[string](state, "permissions.disableBypassPermissionsMode"); v == "disable" {
+		return "permissions.disableBypassPermissionsMode in " + at.Place()
+	}
+	return s.rooms.forbiddenMode(string(permission.Bypass))
+}

@@ -1,0 +1,99 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/myelin-agent/myelin/internal/feature/hook"
+	"github.com/myelin-agent/myelin/internal/sys/watch"
+)
+
+// watched are the files FileChanged hooks hear of: those their matchers name, and those that hooks
+// asked for since. Nothing is watched while there are none.
+type watched struct {
+	s *Session
+
+	mu    sync.Mutex // guards the rest
+	named []string
+	asked []string
+	there map[string]bool // whether something stood at a path when it was last told of
+	w     *watch.Watcher  // nil: nothing is watched
+	over  bool            // closed for good
+}
+
+// name sets the files that matchers name, in the folder the session began in.
+func (w *watched) name(names []string) {
+	w.set(&w.named, names, w.s.opts.Cwd)
+}
+
+// ask sets the files that a hook asked for; nil changes nothing.
+func (w *watched) ask(paths *[]string) {
+	if paths != nil {
+		w.set(&w.asked, *paths, w.s.scope.Cwd())
+	}
+}
+
+func (w *watched) set(list *[]string, names []string, dir string) {
+	paths := make([]string, len(names))
+	for i, n := range names {
+		if paths[i] = n; !filepath.IsAbs(n) {
+			paths[i] = filepath.Join(dir, n)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over || slices.Equal(*list, paths) {
+		return
+	}
+	*list = paths
+	if w.w != nil {
+		go w.w.Close() // waits for the notice it may be in the middle of, which may be where we are
+		w.w = nil
+	}
+	all := slices.Concat(w.named, w.asked)
+	if len(all) == 0 {
+		return
+	}
+	w.there = map[string]bool{}
+	for _, p := range all {
+		w.there[p] = exists(p)
+	}
+	w.w = watch.Start(watch.Options{Paths: all, Changed: w.changed})
+}
+
+// changed fires the hooks for files that changed.
+func (w *watched) changed(paths []string) {
+	for _, path := range paths {
+		now := exists(path)
+		w.mu.Lock()
+		before := w.there[path]
+		w.there[path] = now
+		w.mu.Unlock()
+		what := "change"
+		switch {
+		case !now:
+			what = "unlink"
+		case !before:
+			what = "add"
+		}
+		w.s.fire(w.s.ctx, hook.Event{Name: hook.FileChanged, Match: filepath.Base(path), Fields: map[string]any{"file_path": path, "event": what}})
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// close ends watching.
+func (w *watched) close() {
+	w.mu.Lock()
+	old := w.w
+	w.w, w.over = nil, true
+	w.mu.Unlock()
+	if old != nil {
+		old.Close()
+	}
+}
