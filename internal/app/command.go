@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -34,6 +36,7 @@ func commands() []command {
 		{Command{"model", "[NAME]", "show or change the model"}, true, cmdModel},
 		{Command{"mode", "[MODE]", "show or change the permission mode"}, true, cmdMode},
 		{Command{"permissions", "[allow|ask|deny|remove RULE]", "show rules and what was decided, change rules of this session"}, true, cmdPermissions},
+		{Command{"add-dir", "FOLDER", "let file tools work in a further folder, for this session"}, true, cmdAddDir},
 		{Command{"tasks", "[stop|output ID]", "show, read or stop running work"}, true, cmdTasks},
 		{Command{"context", "", "show what fills the context window"}, true, cmdContext},
 		{Command{"cost", "", "show what was used and what it cost"}, true, cmdCost},
@@ -93,6 +96,26 @@ func cmdModel(_ context.Context, s *Session, args string) (string, error) {
 		return "", err
 	}
 	return "Model: " + s.part.session.Get().Model + ", from the next request on.", nil
+}
+
+func cmdAddDir(_ context.Context, s *Session, args string) (string, error) {
+	if args == "" {
+		return "", errors.New("/add-dir needs a folder")
+	}
+	dir := s.absolute(args)
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", fmt.Errorf("/add-dir: %w", err)
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("/add-dir: %s is no folder", dir)
+	}
+	s.grant(proto.PermissionUpdate{Type: "addDirectories", Directories: []string{dir}, Destination: "session"})
+	text := "Working directory for this session: " + dir
+	if home := s.rooms.settings.places.UserHome; dir == "/" || strings.HasPrefix(home+"/", dir+"/") {
+		text += "\nIt holds your whole home folder, with keys and settings of other programs."
+	}
+	return text, nil
 }
 
 func cmdMode(_ context.Context, s *Session, args string) (string, error) {

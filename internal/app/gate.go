@@ -259,7 +259,7 @@ func (g *gate) refused(t *turn, call tool.Call, out permission.Outcome) engine.V
 	t.deny(call)
 	if !out.Asked {
 		g.s.emit(proto.Denied{
-			Call: call.ID, Tool: call.Name, Message: out.Message, Rule: out.Rule,
+			Call: call.ID, Tool: call.Name, Message: out.ForPeople(), Rule: out.Rule,
 			ReasonKind: permission.OutwardKind(out.Reason.Kind), Reason: out.Reason.Text,
 		})
 	}

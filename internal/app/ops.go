@@ -102,12 +102,25 @@ func (s *Session) grant(u proto.PermissionUpdate) {
 	}
 	if err == nil && u.Type == "addDirectories" {
 		for _, dir := range u.Directories {
-			s.fireLater(hook.Event{Name: hook.DirectoryAdded, Match: "slash_command", Fields: map[string]any{"directory": dir, "source": "slash_command"}})
+			s.directoryAdded(dir)
 		}
 	}
 	if err != nil {
 		s.emit(proto.Notice{Level: "error", Text: "The permission was not kept: " + err.Error()})
 	}
+}
+
+// directoryAdded tells hooks, beside whatever goes on; what they say is for the model.
+func (s *Session) directoryAdded(dir string) {
+	if !s.rooms.hooks.Any(hook.DirectoryAdded) {
+		return
+	}
+	go func() { // ends with the hooks, at the latest with the session
+		o := s.rooms.hooks.Fire(s.ctx, hook.Event{Name: hook.DirectoryAdded, Match: "slash_command", Fields: map[string]any{"directory": dir, "source": "slash_command"}})
+		s.later(o.Messages...)
+		o.Messages = nil
+		s.tellHook(o)
+	}()
 }
 
 // ruleBase is what a rule's "/path" starts from at a destination.

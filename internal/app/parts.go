@@ -68,13 +68,6 @@ func (s *Session) noNotice(key string) {
 	}
 }
 
-// fireLater fires hooks nobody waits for.
-func (s *Session) fireLater(e hook.Event) {
-	if s.rooms.hooks != nil && s.rooms.hooks.Any(e.Name) {
-		go s.fire(s.ctx, e) // ends with the hooks, at the latest with the session
-	}
-}
-
 // endHooks fires SessionEnd.
 func (s *Session) endHooks(ctx context.Context, reason string) {
 	switch reason {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/nearest"
 )
 
 // Type is the set of shapes a value may have.
@@ -133,7 +134,7 @@ func (c *catalogue) nearest(name string) string {
 			siblings = append(siblings, first)
 		}
 	}
-	if near := nearestOf(last, siblings); near != "" {
+	if near := slip(last, siblings); near != "" {
 		return prefix + near
 	}
 	// The right name in the wrong object: "deny" at the top instead of "permissions.deny".
@@ -146,47 +147,9 @@ func (c *catalogue) nearest(name string) string {
 	return best
 }
 
-// nearestOf returns the candidate with the fewest changed letters, when they are few enough to be a
-// slip.
-func nearestOf(name string, candidates []string) string {
-	best, least := "", max(1, len(name)/3)+1
-	for _, c := range candidates {
-		d := distance(strings.ToLower(name), strings.ToLower(c))
-		if d < least || d == least && best != "" && c < best {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// distance counts inserted, deleted, changed and swapped letters (optimal string alignment).
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 { // nobody mistypes that much
-		return 64
-	}
-	x, y := []rune(a), []rune(b)
-	rows := make([][]int, len(x)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(y)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				d = min(d, rows[i-2][j-2]+1)
-			}
-			rows[i][j] = d
-		}
-	}
-	return rows[len(x)][len(y)]
+// slip returns the candidate that name was probably meant to be, empty when none is near enough.
+func slip(name string, candidates []string) string {
+	return nearest.Name(name, candidates, max(1, len(name)/3))
 }
 
 // describe is the type for a sentence: "a boolean or a string".

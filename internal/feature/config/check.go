@@ -211,11 +211,11 @@ func (c *checker) shape(k *Key, n *jsonc.Node) *Node {
 	case jsonc.String:
 		if len(k.Enum) > 0 && !slices.Contains(k.Enum, n.Text()) && k.Name == startMode {
 			// A mode nobody knows must not give way to a laxer one of a lower level.
-			c.wrong(k, n, quoted(n)+" is not one of its values and stands for default", strings.Join(k.Enum, ", "), nearestOf(n.Text(), k.Enum))
+			c.wrong(k, n, quoted(n)+" is not one of its values and stands for default", strings.Join(k.Enum, ", "), slip(n.Text(), k.Enum))
 			return &Node{Kind: jsonc.String, At: c.doc.At(n), Scalar: json.RawMessage(`"default"`)}
 		}
 		if len(k.Enum) > 0 && !slices.Contains(k.Enum, n.Text()) {
-			return c.wrong(k, n, quoted(n)+" is not one of its values", strings.Join(k.Enum, ", "), nearestOf(n.Text(), k.Enum))
+			return c.wrong(k, n, quoted(n)+" is not one of its values", strings.Join(k.Enum, ", "), slip(n.Text(), k.Enum))
 		}
 	case jsonc.Number:
 		if why := outOfRange(k, n); why != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/sys/nearest"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
 )
 
@@ -156,7 +157,7 @@ func (p *parser) event(name string, raw json.RawMessage) {
 	at := "/" + name
 	spec, ok := SpecOf(Name(name))
 	if !ok {
-		p.problem(at, "hooks.%s is no event%s; it is ignored", name, nearest(name))
+		p.problem(at, "hooks.%s is no event%s; it is ignored", name, meant(name))
 		return
 	}
 	var groups []json.RawMessage
@@ -297,38 +298,16 @@ func (p *parser) onFailure(spec Spec, at string, r rawHandler) string {
 	return "block"
 }
 
-// nearest names the event somebody may have meant.
-func nearest(name string) string {
-	best, distance := "", 3
+// meant names the event somebody may have meant.
+func meant(name string) string {
+	var names []string
 	for _, s := range Specs() {
-		d := editDistance(strings.ToLower(name), strings.ToLower(string(s.Name)))
-		if d < distance {
-			best, distance = string(s.Name), d
-		}
+		names = append(names, string(s.Name))
 	}
-	if best == "" {
-		return ""
+	if best := nearest.Name(name, names, 2); best != "" {
+		return fmt.Sprintf(" (did you mean %s?)", best)
 	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
-}
-
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
+	return ""
 }
 
 // objectInOrder reads a JSON object and the order of its keys.

@@ -488,7 +488,7 @@ func (h *Handler) answered(q Question, a proto.Answer) Outcome {
 // DenialMessage is what the model is told of a refusal.
 func DenialMessage(r Reason, rule string) string {
 	var b strings.Builder
-	b.WriteString("This call was not run: " + r.Text + ".")
+	b.WriteString(notRun + r.Text + ".")
 	if r.Part != "" {
 		b.WriteString(" The part in question: " + r.Part)
 		if !strings.HasSuffix(r.Part, ".") {
@@ -496,10 +496,28 @@ func DenialMessage(r Reason, rule string) string {
 		}
 	}
 	if rule != "" && r.Kind != ByRule {
-		b.WriteString(" An allow rule such as " + rule + " in the settings would let it run.")
+		b.WriteString(wouldAllow(rule))
 	}
-	b.WriteString(" Do not work around the refusal by other means. Choose a safer way, go on with what does not need this, or ask the user.")
-	return b.String()
+	return b.String() + advice
+}
+
+// advice ends what the model is told of a refusal.
+const advice = " Do not work around the refusal by other means. Choose a safer way, go on with what does not need this, or ask the user."
+
+// ForPeople is what a denial says to people: without what is addressed to the model, and without the
+// rule, which surfaces name in their own way.
+func (o Outcome) ForPeople() string {
+	text := strings.TrimSuffix(o.Message, advice)
+	if o.Rule != "" {
+		text = strings.TrimSuffix(text, wouldAllow(o.Rule))
+	}
+	return strings.TrimPrefix(text, notRun)
+}
+
+const notRun = "This call was not run: "
+
+func wouldAllow(rule string) string {
+	return " An allow rule such as " + rule + " in the settings would let it run."
 }
 
 // Refusals counts how often a person refused the same kind of call in one turn. The zero value is

@@ -89,7 +89,7 @@ var sideways = map[string][]string{
 	"sys sandbox":     {"proc"},
 	"sys gitrepo":     {"proc"},
 	"sys search":      {"textfile", "pathpattern"},
-	"sys textfile":    {"atomicfile"},
+	"sys textfile":    {"atomicfile", "nearest"},
 	"sys twotier":     {"atomicfile"},
 	"sys jsonc":       {"origin"},
 	"sys frontmatter": {"origin"},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/providers/wire"
+	"github.com/myelin-agent/myelin/internal/sys/nearest"
 )
 
 //go:embed catalog.json
@@ -275,7 +276,7 @@ func (c *Catalog) Nearest(ref string, n int) []string {
 	ref = strings.ToLower(ref)
 	var all []near
 	consider := func(name, compared string) {
-		d := distance(ref, strings.ToLower(compared))
+		d := nearest.Distance(ref, strings.ToLower(compared))
 		if d <= max(len(ref)/3, 2) {
 			all = append(all, near{name, d})
 		}
@@ -286,7 +287,7 @@ func (c *Catalog) Nearest(ref string, n int) []string {
 	service, _, named := strings.Cut(ref, "/")
 	for _, p := range c.providers {
 		for _, m := range p.Models() {
-			if named && strings.HasPrefix(ref, p.ID+"/") || !named && mainProvider(p.ID) || named && distance(service, p.ID) == 1 {
+			if named && strings.HasPrefix(ref, p.ID+"/") || !named && mainProvider(p.ID) || named && nearest.Distance(service, p.ID) == 1 {
 				consider(m.Ref(), m.Ref())
 			}
 			if !named && mainProvider(p.ID) {
@@ -306,23 +307,3 @@ func (c *Catalog) Nearest(ref string, n int) []string {
 
 // mainProvider reports the services that make the models they serve; bare names mean theirs.
 func mainProvider(id string) bool { return id == "anthropic" || id == "openai" || id == "gemini" }
-
-// distance is the number of single changes that turn a into b (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost = 1 + min(diagonal, row[j], row[j-1])
-			}
-			diagonal, row[j] = row[j], cost
-		}
-	}
-	return row[len(b)]
-}

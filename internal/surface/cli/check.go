@@ -84,7 +84,7 @@ func oneOf(name, value string, given bool, choices ...string) error {
 		return nil
 	}
 	text := fmt.Sprintf("option '--%s': %q is none of %s", name, value, strings.Join(choices, ", "))
-	if near := nearest(value, choices); near != "" {
+	if near := near(value, choices); near != "" {
 		text += fmt.Sprintf(" (did you mean %s?)", near)
 	}
 	return &usageError{text}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/myelin-agent/myelin/internal/surface/headless"
+	"github.com/myelin-agent/myelin/internal/sys/nearest"
 )
 
 // usageError says that the arguments cannot be carried out as they are.
@@ -74,7 +75,7 @@ func flagError(err error, flags *pflag.FlagSet) error {
 			return usagef("unknown option '-%s'", name)
 		}
 		text := fmt.Sprintf("unknown option '--%s'", name)
-		if near := nearest(name, flagNames(flags)); near != "" {
+		if near := near(name, flagNames(flags)); near != "" {
 			text += fmt.Sprintf(" (did you mean --%s?)", near)
 		}
 		return &usageError{text}
@@ -113,33 +114,5 @@ func flagNames(flags *pflag.FlagSet) []string {
 	return out
 }
 
-// nearest is the name most like the given one, empty when none is near enough to be meant.
-func nearest(name string, names []string) string {
-	best, least := "", len(name)/3+2
-	for _, n := range names {
-		if d := distance(strings.ToLower(name), n); d < least {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance of two short words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
-}
+// near is the name most like the given one, empty when none is near enough to be meant.
+func near(name string, names []string) string { return nearest.Name(name, names, len(name)/3+1) }

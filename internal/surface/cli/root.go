@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/myelin-agent/myelin/internal/sys/nearest"
 )
 
 // root builds the command line: the session itself with its flags, and a command for every
@@ -79,7 +81,7 @@ func mistyped(root *cobra.Command, prompt []string) string {
 	}
 	word := strings.ToLower(prompt[0])
 	for _, cmd := range root.Commands() {
-		d := distance(word, cmd.Name())
+		d := nearest.Distance(word, cmd.Name())
 		if d == 1 || d == 2 && len(word) >= 7 {
 			return cmd.Name()
 		}
@@ -106,7 +108,7 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 				return usagef("%s needs one of: %s", use, strings.Join(names, ", "))
 			}
 			text := fmt.Sprintf("%s has no command %q", use, args[0])
-			if near := nearest(args[0], names); near != "" {
+			if near := near(args[0], names); near != "" {
 				text += fmt.Sprintf(" (did you mean %s?)", near)
 			}
 			return &usageError{text}

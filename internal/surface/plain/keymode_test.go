@@ -692,3 +692,17 @@ func TestNoColorAndASCII(t *testing.T) {
 		}
 	}
 }
+
+func TestSequencesOfHooksReachTheTerminalAndNotTheScreen(t *testing.T) {
+	r := start(t, 60, 20, nil)
+	r.term.AwaitText(t, "›")
+	r.session.tell(proto.Terminal{Sequence: "\x1b]0;a title\x07"})
+	r.session.tell(turn(says("done")...)...)
+	r.term.AwaitText(t, "done")
+	if written := string(r.term.Log()); !strings.Contains(written, "\x1b]0;a title\x07") {
+		t.Errorf("the sequence was not written: %q", written)
+	}
+	if got := r.screen(); strings.Contains(got, "title") {
+		t.Errorf("screen\n%s", got)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/nearest"
 )
 
 // ErrNUL is returned for paths with a NUL byte, which no file system takes.
@@ -81,7 +83,7 @@ func Nearest(path string) string {
 	best, bestCost := "", len([]rune(want))/2+1
 	stem := strings.TrimSuffix(want, filepath.Ext(want))
 	for _, name := range names {
-		cost := distance(strings.ToLower(want), strings.ToLower(name), bestCost)
+		cost := nearest.Distance(strings.ToLower(want), strings.ToLower(name))
 		if stem != "" && strings.TrimSuffix(name, filepath.Ext(name)) == stem {
 			cost = min(cost, 1) // the same name with another ending
 		}
@@ -93,28 +95,4 @@ func Nearest(path string) string {
 		return ""
 	}
 	return filepath.Join(dir, best)
-}
-
-// distance is the edit distance of two names; anything from limit on is reported as limit.
-func distance(a, b string, limit int) int {
-	x, y := []rune(a), []rune(b)
-	if len(x)-len(y) >= limit || len(y)-len(x) >= limit {
-		return limit
-	}
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range x {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range y {
-			cost := diagonal
-			if x[i] != y[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return min(row[len(y)], limit)
 }
