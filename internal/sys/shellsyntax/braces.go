@@ -11,14 +11,21 @@ import (
 // maxBraceWords bounds what one brace expression may become before it counts as unknown.
 const maxBraceWords = 256
 
+// maxBraces bounds the braces of one word; with more of them it counts as unknown, since the cost of
+// reading them grows faster than their number.
+const maxBraces = 64
+
 // hasBrace tells whether an unquoted "{" stands in the word.
-func hasBrace(w *syntax.Word) bool {
+func hasBrace(w *syntax.Word) bool { return braces(w) > 0 }
+
+func braces(w *syntax.Word) int {
+	n := 0
 	for _, p := range w.Parts {
-		if lit, ok := p.(*syntax.Lit); ok && strings.Contains(lit.Value, "{") {
-			return true
+		if lit, ok := p.(*syntax.Lit); ok {
+			n += strings.Count(lit.Value, "{")
 		}
 	}
-	return false
+	return n
 }
 
 // readAll evaluates one word of a command, which braces may make several.
@@ -27,12 +34,16 @@ func (r *wordReader) readAll(out []Word, w *syntax.Word, subs *[]substitution) [
 		return append(out, r.read(w, subs))
 	}
 	whole, src := r.read(w, subs), r.source(w)
-	w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the tree itself stays one that can be walked
-	if !syntax.SplitBraces(w) {
-		return append(out, whole)
+	var alternatives [][]syntax.WordPart
+	known := braces(w) <= maxBraces
+	if known {
+		w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the tree itself stays one that can be walked
+		if !syntax.SplitBraces(w) {
+			return append(out, whole)
+		}
+		alternatives, known = braceWords(w.Parts)
 	}
-	alternatives, ok := braceWords(w.Parts)
-	if !ok || !staticParts(w.Parts) {
+	if !known || !staticParts(w.Parts) {
 		whole.flags = whole.flags&^flagStatic | flagUnknown | flagSplits
 		whole.Text = src
 		whole.Canon, whole.Prefix = src, 0

@@ -63,6 +63,8 @@ func TestLinear(t *testing.T) {
 		"functions":     func(n int) string { return strings.Repeat("f() { ", n) + "cd y" + strings.Repeat("; }", n) },
 		"comments":      func(n int) string { return strings.Repeat("x #\\\n", n) },
 		"braces":        func(n int) string { return "x " + strings.Repeat("{a,b}", n) },
+		"open braces":   func(n int) string { return "x 0" + strings.Repeat("{", n) },
+		"deep braces":   func(n int) string { return "x " + strings.Repeat("{a,", n) + strings.Repeat("}", n) },
 		"quotes":        func(n int) string { return "x " + strings.Repeat("'a'\"b\"", n) },
 		"find":          func(n int) string { return "find ." + strings.Repeat(" -exec rm {} \\;", n) },
 		"redirections":  func(n int) string { return "x" + strings.Repeat(" >o", n) },
