@@ -1,9 +1,7 @@
 package script
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
@@ -49,9 +47,7 @@ func FactsOf(req provider.Request) Facts {
 		f.Tools = append(f.Tools, t.Name)
 		f.Bytes += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
-	if at := cwdLine().FindStringSubmatch(f.System); at != nil {
-		f.Cwd = strings.TrimSpace(at[1])
-	}
+	f.Cwd = cwdOf(f.System)
 	return f
 }
 
@@ -99,10 +95,21 @@ func mediaBytes(content []msg.Block) int {
 	return n
 }
 
-// cwdLine finds the working directory in the environment part of a system prompt.
-var cwdLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?mi)^[ \t*-]*(?:primary )?working directory:[ \t]*(.+)$`)
-})
+// cwdOf finds the working directory in the environment part of a system prompt: a line such as
+// "- Primary working directory: /p".
+func cwdOf(system string) string {
+	for line := range strings.Lines(system) {
+		before, dir, found := strings.Cut(line, ":")
+		if !found || len(before) > 64 {
+			continue
+		}
+		before = strings.ToLower(strings.TrimLeft(before, " \t*-"))
+		if dir = strings.TrimSpace(dir); dir != "" && strings.TrimPrefix(before, "primary ") == "working directory" {
+			return dir
+		}
+	}
+	return ""
+}
 
 // lastResult is the newest result of the call with this id or of this tool; empty: the newest.
 func (f Facts) lastResult(tool string) (Result, bool) {

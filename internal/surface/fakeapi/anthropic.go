@@ -230,7 +230,7 @@ func (m *messagesRead) readTools(n node) {
 			}
 			m.schema(path+".custom.input_schema", t.raw("input_schema"))
 		}
-		if !word128().MatchString(name) {
+		if !word(name, 128) {
 			m.bad("%s.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", path)
 		}
 		if m.tools[name] {

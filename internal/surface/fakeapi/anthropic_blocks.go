@@ -90,14 +90,14 @@ func (m *messagesRead) call(n node) msg.Block {
 	n.only("type", "id", "name", "input", "cache_control", "caller")
 	n.need("id", "name", "input")
 	id := n.str("id")
-	if !wordID().MatchString(id) {
+	if !word(id, len(id)) {
 		m.bad("%s.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", n.path)
 	}
 	if m.ids[id] {
 		m.bad("%s: `tool_use` ids must be unique", n.path)
 	}
 	m.ids[id] = true
-	if !word128().MatchString(n.str("name")) {
+	if !word(n.str("name"), 128) {
 		m.bad("%s.tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", n.path)
 	}
 	if !isObject(n.raw("input")) {

@@ -121,7 +121,7 @@ func (r *chatRead) tools(n node) {
 		}
 		f := r.object(t.raw("function"), t.at("function"), "name", "description", "parameters", "strict")
 		name := f.str("name")
-		if !word64().MatchString(name) {
+		if !word(name, 64) {
 			r.refuse(refusal{typ: "invalid_request_error", code: "invalid_value", param: f.at("name"), message: fmt.Sprintf(
 				"Invalid '%s': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", f.at("name"))})
 		}
@@ -225,7 +225,7 @@ func (r *chatRead) assistant(n node) {
 			r.bad("Duplicate value for 'tool_call_id' of '%s' in %s", id, c.path)
 		}
 		r.ids[id] = true
-		if !word64().MatchString(name) {
+		if !word(name, 64) {
 			r.bad("Invalid '%s': string does not match pattern '^[a-zA-Z0-9_-]{1,64}$'.", f.at("name"))
 		}
 		if !isObject(json.RawMessage(arguments)) || !json.Valid([]byte(arguments)) {

@@ -56,7 +56,7 @@ type node struct {
 // object reads raw as an object with no other fields than known.
 func (c *check) object(raw json.RawMessage, path string, known ...string) node {
 	n := node{c: c, path: path}
-	if err := json.Unmarshal(raw, &n.m); err != nil || n.m == nil {
+	if n.m = fields(raw); n.m == nil {
 		c.refuse(c.wrong(path, "object"))
 		n.m = map[string]json.RawMessage{}
 		return n
@@ -70,15 +70,15 @@ func (n node) only(known ...string) {
 	if len(known) == 0 {
 		return
 	}
-	keys := make([]string, 0, len(n.m))
+	var others []string
 	for key := range n.m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
 		if !slices.Contains(known, key) {
-			n.c.refuse(n.c.unknown(n.path, key))
+			others = append(others, key)
 		}
+	}
+	slices.Sort(others)
+	for _, key := range others {
+		n.c.refuse(n.c.unknown(n.path, key))
 	}
 }
 
@@ -103,13 +103,28 @@ func (n node) into(key, want string, v any) {
 	}
 }
 
-func (n node) str(key string) (s string) { n.into(key, "string", &s); return s }
+func (n node) str(key string) (s string) {
+	if raw := n.m[key]; len(raw) > 1 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	n.into(key, "string", &s)
+	return s
+}
 
 func (n node) num(key string) (i int) { n.into(key, "integer", &i); return i }
 
 func (n node) flag(key string) (b bool) { n.into(key, "boolean", &b); return b }
 
-func (n node) list(key string) (l []json.RawMessage) { n.into(key, "array", &l); return l }
+func (n node) list(key string) []json.RawMessage {
+	if !n.has(key) {
+		return nil
+	}
+	l, ok := elements(n.m[key])
+	if !ok {
+		n.c.refuse(n.c.wrong(n.at(key), "array"))
+	}
+	return l
+}
 
 func (n node) strs(key string) (l []string) { n.into(key, "array of strings", &l); return l }
 
@@ -171,16 +186,95 @@ func unit(b []byte) rune {
 	return rune(n)
 }
 
+// fields takes an object apart, nil for any other value. Like elements it relies on the body having
+// been found valid as a whole, so that no part of it is read again at each depth.
+func fields(raw json.RawMessage) map[string]json.RawMessage {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	out := map[string]json.RawMessage{}
+	for i := space(raw, 1); raw[i] != '}'; {
+		key := raw[i:valueEnd(raw, i)]
+		i = space(raw, space(raw, i+len(key))+1) // past the colon
+		end := valueEnd(raw, i)
+		name := string(key[1 : len(key)-1])
+		if strings.Contains(name, `\`) {
+			_ = json.Unmarshal(key, &name) // it is valid
+		}
+		out[name] = raw[i:end:end]
+		if i = space(raw, end); raw[i] == ',' {
+			i = space(raw, i+1)
+		}
+	}
+	return out
+}
+
+// elements takes an array apart; it reports false for any other value.
+func elements(raw json.RawMessage) ([]json.RawMessage, bool) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil, false
+	}
+	var out []json.RawMessage
+	for i := space(raw, 1); raw[i] != ']'; {
+		end := valueEnd(raw, i)
+		out = append(out, raw[i:end:end])
+		if i = space(raw, end); raw[i] == ',' {
+			i = space(raw, i+1)
+		}
+	}
+	return out, true
+}
+
+// space skips blanks from i on.
+func space(raw []byte, i int) int {
+	for raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\t' || raw[i] == '\r' {
+		i++
+	}
+	return i
+}
+
+// valueEnd is where the value ends that begins at i.
+func valueEnd(raw []byte, i int) int {
+	depth := 0
+	for ; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		default:
+			if depth == 0 && (i+1 == len(raw) || strings.IndexByte(",]} \n\t\r", raw[i+1]) >= 0) {
+				return i + 1 // of a number or a word
+			}
+			continue
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	return i
+}
+
 // pattern compiles an expression once.
 func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-var (
-	word64  = pattern(`^[a-zA-Z0-9_-]{1,64}$`)
-	word128 = pattern(`^[a-zA-Z0-9_-]{1,128}$`)
-	wordID  = pattern(`^[a-zA-Z0-9_-]+$`)
-)
+// word reports whether s has from one to most characters, all of them letters, digits, "_" and "-".
+func word(s string, most int) bool {
+	return s != "" && len(s) <= most && strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')
+	}) < 0
+}
 
 // emptyText refuses text that says nothing, as the strictest of the services does.
 func (c *check) emptyText(path, text string) {

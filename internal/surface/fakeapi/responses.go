@@ -90,7 +90,7 @@ func (r *responsesRead) tools(n node) {
 		case "function":
 			t.only("type", "name", "description", "parameters", "strict")
 			t.need("name", "parameters")
-			if !word64().MatchString(t.str("name")) {
+			if !word(t.str("name"), 64) {
 				r.refuse(refusal{typ: "invalid_request_error", code: "invalid_value", param: t.at("name"), message: fmt.Sprintf(
 					"Invalid '%s': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", t.at("name"))})
 			}
@@ -280,7 +280,7 @@ func (r *responsesRead) call(n node) {
 	if _, twice := r.calls[id]; twice {
 		r.bad("Duplicate call_id '%s' in %s.", id, n.path)
 	}
-	if !word64().MatchString(n.str("name")) {
+	if !word(n.str("name"), 64) {
 		r.bad("Invalid '%s': string does not match pattern '^[a-zA-Z0-9_-]+$'.", n.at("name"))
 	}
 	if !json.Valid([]byte(arguments)) {
