@@ -16,6 +16,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/providers/wire"
@@ -58,6 +59,8 @@ type Model struct {
 	id     string // as it is sent
 	traits traits
 	long   bool // the window of a million tokens was asked for
+
+	lastTools atomic.Pointer[encodedTools]
 }
 
 var (

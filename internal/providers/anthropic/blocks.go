@@ -3,6 +3,7 @@ package anthropic
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/providers/wire"
@@ -100,6 +101,9 @@ func encodeBlock(b msg.Block, ids *wire.IDs, names *wire.Names) (json.RawMessage
 	case msg.ToolResult:
 		return encodeResult(b, ids)
 	case msg.Unknown:
+		if !json.Valid(b.Raw) {
+			return nil, fmt.Errorf("a block of kind %q is not valid JSON", b.Kind)
+		}
 		return b.Raw, nil
 	}
 	return msg.MarshalBlock(b) // images and documents have this very shape

@@ -1,7 +1,9 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -11,24 +13,40 @@ import (
 
 // The fields stand in the order in which they are sent; the order is part of the bytes.
 type body struct {
-	Version      string            `json:"anthropic_version,omitempty"` // Bedrock and Vertex
-	Betas        []string          `json:"anthropic_beta,omitempty"`    // Bedrock and Vertex
-	Model        string            `json:"model,omitempty"`
-	MaxTokens    int               `json:"max_tokens,omitempty"`
-	Thinking     *thinking         `json:"thinking,omitempty"`
-	OutputConfig *outputConfig     `json:"output_config,omitempty"`
-	ToolChoice   *toolChoice       `json:"tool_choice,omitempty"`
-	Metadata     *metadata         `json:"metadata,omitempty"`
-	Stop         []string          `json:"stop_sequences,omitempty"`
-	Stream       bool              `json:"stream,omitempty"`
-	Tools        []json.RawMessage `json:"tools,omitempty"`
-	System       []json.RawMessage `json:"system,omitempty"`
-	Messages     []message         `json:"messages"`
+	Version      string        `json:"anthropic_version,omitempty"` // Bedrock and Vertex
+	Betas        []string      `json:"anthropic_beta,omitempty"`    // Bedrock and Vertex
+	Model        string        `json:"model,omitempty"`
+	MaxTokens    int           `json:"max_tokens,omitempty"`
+	Thinking     *thinking     `json:"thinking,omitempty"`
+	OutputConfig *outputConfig `json:"output_config,omitempty"`
+	ToolChoice   *toolChoice   `json:"tool_choice,omitempty"`
+	Metadata     *metadata     `json:"metadata,omitempty"`
+	Stop         []string      `json:"stop_sequences,omitempty"`
+	Stream       bool          `json:"stream,omitempty"`
+	// The lists come last, each value encoded by itself.
+	Tools    []json.RawMessage `json:"-"`
+	System   []json.RawMessage `json:"-"`
+	Messages []message         `json:"-"`
 }
 
 type message struct {
-	Role    msg.Role          `json:"role"`
-	Content []json.RawMessage `json:"content"`
+	Role    msg.Role
+	Content []json.RawMessage
+}
+
+// encode writes the body out.
+func (b *body) encode() ([]byte, error) {
+	messages := make([]json.RawMessage, len(b.Messages))
+	for i, m := range b.Messages {
+		raw, err := wire.MarshalLists(struct {
+			Role msg.Role `json:"role"`
+		}{m.Role}, wire.List{Name: "content", Values: m.Content})
+		if err != nil {
+			return nil, err
+		}
+		messages[i] = raw
+	}
+	return wire.MarshalLists(b, wire.List{Name: "tools", Values: b.Tools}, wire.List{Name: "system", Values: b.System}, wire.List{Name: "messages", Values: messages})
 }
 
 type thinking struct {
@@ -109,7 +127,9 @@ func (m *Model) body(req provider.Request, p purpose) (raw []byte, betas []strin
 			b.Model = ""
 		}
 	}
-	raw, err = wire.MarshalWith(b, m.cfg.ExtraBody)
+	if raw, err = b.encode(); err == nil {
+		raw, err = wire.With(raw, m.cfg.ExtraBody)
+	}
 	return raw, betas, names, err
 }
 
@@ -275,19 +295,30 @@ func system(blocks []msg.Block) ([]json.RawMessage, error) {
 	return out, nil
 }
 
+// encodedTools are the tools of a request as they went out; those of the next are nearly always the
+// same.
+type encodedTools struct {
+	tools []provider.Tool
+	raw   []json.RawMessage
+}
+
+func (e *encodedTools) are(tools []provider.Tool) bool {
+	return e != nil && slices.EqualFunc(e.tools, tools, func(a, b provider.Tool) bool {
+		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
+	})
+}
+
 func (m *Model) tools(req provider.Request, names *wire.Names) ([]json.RawMessage, error) {
-	var out []json.RawMessage
-	for _, t := range req.Tools {
-		raw, err := wire.Marshal(struct {
-			Name        string          `json:"name"`
-			Description string          `json:"description,omitempty"`
-			Schema      json.RawMessage `json:"input_schema"`
-		}{names.Of(t.Name), t.Description, wire.Schema(t.Schema)})
+	last := m.lastTools.Load()
+	if !last.are(req.Tools) {
+		raw, err := encodeTools(req.Tools, names)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, raw)
+		last = &encodedTools{slices.Clone(req.Tools), raw}
+		m.lastTools.Store(last)
 	}
+	out := slices.Clone(last.raw)
 	if w := req.Options.WebSearch; w != nil && m.cfg.Bedrock == nil {
 		raw, err := wire.Marshal(struct {
 			Type    string   `json:"type"`
@@ -296,6 +327,22 @@ func (m *Model) tools(req provider.Request, names *wire.Names) ([]json.RawMessag
 			Allowed []string `json:"allowed_domains,omitempty"`
 			Blocked []string `json:"blocked_domains,omitempty"`
 		}{"web_search_20250305", "web_search", w.MaxUses, w.AllowedDomains, w.BlockedDomains})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, raw)
+	}
+	return out, nil
+}
+
+func encodeTools(tools []provider.Tool, names *wire.Names) ([]json.RawMessage, error) {
+	var out []json.RawMessage
+	for _, t := range tools {
+		raw, err := wire.Marshal(struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description,omitempty"`
+			Schema      json.RawMessage `json:"input_schema"`
+		}{names.Of(t.Name), t.Description, wire.Schema(t.Schema)})
 		if err != nil {
 			return nil, err
 		}

@@ -26,6 +26,7 @@ type decoder struct {
 	stop      msg.Stop
 	done      bool
 	last      event // the memory of the event before, used again
+	text      []byte
 }
 
 // growing is a block that is being filled.
@@ -147,6 +148,10 @@ func (e *event) clear() {
 }
 
 func (d *decoder) event(data []byte) error {
+	if index, text, ok := d.quick(data); ok && d.blocks[index] != nil {
+		d.blocks[index].Add(text)
+		return nil
+	}
 	e := &d.last
 	e.clear()
 	if err := json.Unmarshal(data, e); err != nil {

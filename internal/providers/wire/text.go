@@ -220,11 +220,61 @@ func Schema(raw json.RawMessage) json.RawMessage {
 	return append(json.RawMessage(`{"type":"object",`), out[1:]...)
 }
 
+// List is a member of an object whose values are encoded already.
+type List struct {
+	Name   string
+	Values []json.RawMessage
+}
+
+// MarshalLists is [Marshal] of a struct with lists as its last members; empty ones are left out. What
+// is encoded already is taken as it is, since reading it again takes longer than all the rest: it must
+// be valid.
+func MarshalLists(head any, lists ...List) ([]byte, error) {
+	raw, err := Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	size := len(raw)
+	for _, l := range lists {
+		size += len(l.Name) + 6
+		for _, v := range l.Values {
+			size += len(v) + 1
+		}
+	}
+	out := make([]byte, 0, size)
+	out = append(out, raw[:len(raw)-1]...)
+	for _, l := range lists {
+		if len(l.Values) == 0 {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), l.Name...), `":[`...)
+		for i, v := range l.Values {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, v...)
+		}
+		out = append(out, ']')
+	}
+	return append(out, '}'), nil
+}
+
 // MarshalWith is [Marshal] with the members of extra set in the object v gives. Nil extra: none.
 func MarshalWith(v any, extra json.RawMessage) ([]byte, error) {
 	raw, err := Marshal(v)
-	if err != nil || len(extra) == 0 {
-		return raw, err
+	if err != nil {
+		return nil, err
+	}
+	return With(raw, extra)
+}
+
+// With sets the members of extra in an encoded object. Nil extra: none.
+func With(raw, extra json.RawMessage) ([]byte, error) {
+	if len(extra) == 0 {
+		return raw, nil
 	}
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &all); err != nil {

@@ -34,6 +34,7 @@ func Main(args []string, p Process, d Deps) int {
 			return code
 		}
 	}
+	easeGarbage()
 	c := &command{process: p, deps: d, args: args}
 	return c.run(context.Background())
 }

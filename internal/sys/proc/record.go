@@ -40,6 +40,7 @@ type record struct {
 	mu      sync.Mutex // guards all below
 	opened  bool
 	file    *os.File
+	name    string // of the file; empty: there is none
 	size    int64
 	watcher *watcher
 	jobs    map[string]line // what may still live
@@ -84,23 +85,19 @@ func (r *record) open() {
 	}
 	r.opened = true
 	if r.opts.RunDir != "" {
-		f, err := createRecord(filepath.Join(r.opts.RunDir, r.host+".jsonl"))
+		name := filepath.Join(r.opts.RunDir, r.host+".jsonl")
+		f, err := createRecord(name)
 		if err != nil {
 			r.opts.Report(fmt.Errorf("record what runs: %w", err))
 		}
-		r.file = f
+		if r.file = f; f != nil {
+			r.name = name
+		}
 	}
 	if len(r.opts.Watcher) > 0 {
-		r.watcher = startWatcher(r.opts, r.path())
+		r.watcher = startWatcher(r.opts, r.name)
 	}
 	r.write(r.head())
-}
-
-func (r *record) path() string {
-	if r.file == nil {
-		return ""
-	}
-	return r.file.Name()
 }
 
 func createRecord(path string) (*os.File, error) {
@@ -117,7 +114,8 @@ func createRecord(path string) (*os.File, error) {
 	return f, nil
 }
 
-// write appends one line to the file and tells the watcher. Caller holds mu.
+// write appends one line to the file; where that fails the watcher is told, which else reads the file
+// when it has to, so that it need not wake for every program. Caller holds mu.
 func (r *record) write(l line) {
 	data, err := json.Marshal(l)
 	if err != nil {
@@ -125,11 +123,12 @@ func (r *record) write(l line) {
 		return
 	}
 	data = append(data, '\n')
-	r.watcher.tell(data)
 	if r.file == nil {
+		r.watcher.tell(data)
 		return
 	}
 	if _, err := r.file.Write(data); err != nil {
+		r.watcher.tell(data)
 		r.opts.Report(fmt.Errorf("record what runs: %w", err))
 	}
 	if r.size += int64(len(data)); r.size > recordLimit {
@@ -137,7 +136,8 @@ func (r *record) write(l line) {
 	}
 }
 
-// compact writes the record anew with the jobs that still live. Caller holds mu.
+// compact writes the record anew with the jobs that still live, and puts it in the place of the old
+// one at once, so that there is a whole one at any moment. Caller holds mu.
 func (r *record) compact() {
 	all := table()
 	q := query{}
@@ -147,11 +147,6 @@ func (r *record) compact() {
 			delete(r.jobs, mark)
 		}
 	}
-	if err := r.file.Truncate(0); err != nil {
-		r.opts.Report(fmt.Errorf("record what runs: %w", err))
-		return
-	}
-	r.size = 0
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	lines := append([]line{r.head()}, r.kept...)
@@ -163,11 +158,29 @@ func (r *record) compact() {
 			r.opts.Report(fmt.Errorf("record what runs: %w", err))
 		}
 	}
-	n, err := io.WriteString(r.file, b.String())
-	if err != nil {
+	if err := r.replace(b.String()); err != nil {
 		r.opts.Report(fmt.Errorf("record what runs: %w", err))
 	}
-	r.size = int64(n)
+	r.size = int64(b.Len())
+}
+
+func (r *record) replace(text string) error {
+	_ = os.Remove(r.name + ".new") // of an earlier try
+	next, err := createRecord(r.name + ".new")
+	if err != nil {
+		return err
+	}
+	if _, err = io.WriteString(next, text); err == nil {
+		err = os.Rename(next.Name(), r.name)
+	}
+	if err != nil {
+		_ = os.Remove(next.Name())
+		_ = next.Close()
+		return err
+	}
+	_ = r.file.Close()
+	r.file = next // it holds the lock
+	return nil
 }
 
 // close is for an orderly end: the watcher is sent home, the file goes.
@@ -180,7 +193,7 @@ func (r *record) close() {
 	r.closed = true
 	r.watcher.dismiss()
 	if r.file != nil {
-		_ = os.Remove(r.file.Name()) // before the lock goes, so nobody takes it for a leftover
+		_ = os.Remove(r.name) // before the lock goes, so nobody takes it for a leftover
 		_ = r.file.Close()
 	}
 }

@@ -13,8 +13,8 @@ import (
 const helperArg = "__proc-watch"
 
 // watcher is the line to a process that outlives us if we are killed, and then ends what we had
-// started. It reads the lines of the record from its input: the end of that input without a
-// farewell is our death. A nil watcher does nothing.
+// started. The end of its input without a farewell is our death; then it reads the record, and before
+// that it never wakes. Lines that could not be recorded come by the input. A nil watcher does nothing.
 type watcher struct {
 	line *os.File
 	proc *os.Process
@@ -99,11 +99,15 @@ func HelperMain() (handled bool) {
 
 // watch returns when the other process says goodbye or is dead and what it left is ended.
 func watch(recordPath string, grace time.Duration) {
-	lines := scanLines(os.Stdin)
+	lines := scanLines(os.Stdin) // what could not be recorded; it ends with the other process
 	for _, l := range lines {
 		if l.Op == "bye" {
 			return
 		}
+	}
+	if f, err := os.Open(recordPath); err == nil {
+		lines = append(scanLines(f), lines...)
+		_ = f.Close()
 	}
 	found, some := leftover("", lines, table())
 	if !some {

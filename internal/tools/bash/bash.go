@@ -112,6 +112,8 @@ type Shell struct {
 	mu      sync.Mutex // guards all below
 	running map[string]*call
 	snap    *snapshot
+	names   map[string]bool // aliases and functions of the snapshot namesOf
+	namesOf string
 }
 
 // New returns the tool.

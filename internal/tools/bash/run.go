@@ -24,6 +24,7 @@ type job struct {
 	sight  sight
 	script script
 	dir    string
+	env    []string
 	notice string // to be told with the result
 
 	id      string // of the output file, and of the task once it is one
@@ -50,13 +51,24 @@ func (s *Shell) run(ctx context.Context, in Input, c tool.Call) (tool.Result, er
 		return tool.Failed(err.Error()), nil
 	}
 	j.limit = j.lim.timeout(in)
-	if j.script, err = s.write(in, c.ID, j.dir, s.snapshotFile(ctx), j.lim); err != nil {
-		return tool.Result{}, err
+	j.env = s.env(j.dir)
+	snapshot := s.snapshotFile(ctx)
+	direct := false
+	if j.script, direct = s.direct(j.sight.only, j.env, snapshot, j.lim); !direct {
+		if j.script, err = s.write(in, c.ID, j.dir, snapshot, j.lim); err != nil {
+			return tool.Result{}, err
+		}
 	}
 	if ctx.Err() != nil {
 		return tool.Failed("Interrupted before the command was started."), nil
 	}
-	if err := j.start(); err != nil {
+	err = j.start()
+	if err != nil && direct { // a script without its first line, say: the shell knows what to do with it
+		if j.script, err = s.write(in, c.ID, j.dir, snapshot, j.lim); err == nil {
+			err = j.start()
+		}
+	}
+	if err != nil {
 		j.script.clean()
 		return tool.Failed(fmt.Sprintf("The command was not started: %v", err)), nil
 	}
@@ -79,7 +91,7 @@ func (j *job) start() error {
 		Limit: j.lim.MaxBytes, Quota: s.world.Quota, Seen: j.live.add,
 	})
 	spec := proc.Spec{
-		Path: j.script.shell, Args: j.script.args, Dir: j.dir, Env: s.env(j.dir),
+		Path: j.script.shell, Args: j.script.args, Dir: j.dir, Env: j.env,
 		Stdout: j.capture, Stderr: j.capture, Label: oneLine(j.in.Command, 120),
 	}
 	if j.in.Service != "" {

@@ -93,6 +93,9 @@ func safeName(id string) string {
 
 // newDir reads where the shell ended up; empty: where it began, or nowhere one can stand.
 func (sc script) newDir() string {
+	if sc.cwdFile == "" { // without a shell nothing moves
+		return ""
+	}
 	data, err := os.ReadFile(sc.cwdFile)
 	if err != nil {
 		return ""
@@ -106,6 +109,9 @@ func (sc script) newDir() string {
 
 // clean removes what the call left in the temporary folder.
 func (sc script) clean() {
+	if sc.cwdFile == "" {
+		return
+	}
 	for _, f := range append(sc.temp, sc.cwdFile) {
 		_ = os.Remove(f) // mostly never made
 	}

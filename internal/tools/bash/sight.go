@@ -19,6 +19,7 @@ type sight struct {
 	words  [][]string // the simple commands in order of appearance; a word that is no plain text is ""
 	final  []string   // the command whose exit code is that of the line; nil: not known
 	moves  bool       // changes the working directory
+	only   []string   // the words of a line that needs no shell; nil: it may need one
 }
 
 // maxSight is the length of a command line up to which it is looked into.
@@ -32,7 +33,7 @@ func look(command string) sight {
 	if err != nil {
 		return sight{}
 	}
-	s := sight{parsed: true}
+	s := sight{parsed: true, only: onlyWords(file)}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
 			w := plain(c.Args)
