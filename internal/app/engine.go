@@ -101,26 +101,10 @@ func (s *Session) toolsNow() []tool.Tool {
 	out := slices.Clone(offered)
 	for i, t := range out {
 		if t.Spec().Name == "ToolSearch" {
-			out[i] = naming{t, deferred}
+			out[i] = s.rooms.pool.naming(t, deferred)
 		}
 	}
 	return out
-}
-
-// naming is ToolSearch with the names of the tools it can load.
-type naming struct {
-	tool.Tool
-	deferred []tool.Tool
-}
-
-// Spec implements tool.Tool.
-func (n naming) Spec() tool.Spec {
-	s := n.Tool.Spec()
-	s.Description += " Can be loaded:"
-	for _, t := range n.deferred {
-		s.Description += " " + t.Spec().Name
-	}
-	return s
 }
 
 // shape fits the history in, and sees to what a compaction changes elsewhere.

@@ -3,6 +3,7 @@ package app
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
@@ -13,14 +14,41 @@ import (
 // child; a child's is a filter over it.
 type pool struct {
 	builtin []tool.Tool
-	foreign func() map[string][]tool.Tool // tools of servers, by server; nil: none
-	base    *[]string                     // names of built-in tools that may be used; nil: all
-	answers bool                          // somebody can answer questions
-	denied  func(name string) string      // the bare deny rule that hits a tool, empty: none
-	absent  map[string]string             // tools that cannot be used here, and why
+	foreign func() map[string][]tool.Tool   // tools of servers, by server; nil: none
+	base    *[]string                       // names of built-in tools that may be used; nil: all
+	answers bool                            // somebody can answer questions
+	denied  func() func(name string) string // the bare deny rule that hits a tool now, empty: none
+	absent  map[string]string               // tools that cannot be used here, and why
 
 	mu     sync.Mutex // guards the rest
 	loaded map[string]bool
+	search *naming // the one of the round before
+}
+
+// naming is ToolSearch with the names of the tools it can load.
+type naming struct {
+	tool.Tool
+	names []string
+	spec  tool.Spec
+}
+
+// Spec implements tool.Tool.
+func (n *naming) Spec() tool.Spec { return n.spec }
+
+// naming returns ToolSearch with the names of what it can load now. They seldom change.
+func (p *pool) naming(search tool.Tool, deferred []tool.Tool) tool.Tool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	same := func(name string, t tool.Tool) bool { return name == t.Spec().Name }
+	if p.search == nil || !slices.EqualFunc(p.search.names, deferred, same) {
+		n := &naming{Tool: search, spec: search.Spec()}
+		for _, t := range deferred {
+			n.names = append(n.names, t.Spec().Name)
+		}
+		n.spec.Description += " Can be loaded: " + strings.Join(n.names, " ")
+		p.search = n
+	}
+	return p.search
 }
 
 // load offers deferred tools from the next round on.
@@ -77,11 +105,11 @@ func (p *pool) assemble() (offered, deferred []tool.Tool, all []Pooled) {
 			}
 		}
 	}
-	seen := map[string]bool{}
+	denied, seen := p.denied(), map[string]bool{}
 	searchable := slices.ContainsFunc(kept, func(c candidate) bool { return c.tool.Spec().Name == "ToolSearch" })
 	for _, c := range kept {
 		s := c.tool.Spec()
-		if rule := p.denied(s.Name); rule != "" {
+		if rule := denied(s.Name); rule != "" {
 			drop(c.tool, c.source, "denied", "deny", rule)
 			continue
 		}

@@ -88,7 +88,7 @@ func (s *Session) buildTools(o Options) error {
 		r.output = output
 		all = append(all, output)
 	}
-	r.pool = &pool{builtin: all, base: base(o), answers: o.Answers, absent: absent, denied: s.deniedTool}
+	r.pool = &pool{builtin: all, base: base(o), answers: o.Answers, absent: absent, denied: s.deniedTools}
 	r.byName = map[string]tool.Tool{}
 	for _, t := range all {
 		r.byName[t.Spec().Name] = t
@@ -111,13 +111,17 @@ func base(o Options) *[]string {
 // tool finds a tool by its canonical name.
 func (r *rooms) tool(name string) tool.Tool { return r.byName[name] }
 
-// deniedTool is the bare deny rule that takes a tool out of the model's view.
-func (s *Session) deniedTool(name string) string {
-	m, ok := s.rooms.gate.policy().Rules.Hides(name)
-	if !ok {
-		return ""
+// deniedTools returns a function that names the bare deny rule in force that takes a tool out of the
+// model's view.
+func (s *Session) deniedTools() func(name string) string {
+	rules := s.rooms.gate.policy().Rules
+	return func(name string) string {
+		m, ok := rules.Hides(name)
+		if !ok {
+			return ""
+		}
+		return m.Rule + " (" + permission.Rule{Source: m.Source, File: m.File, Line: m.Line}.Where() + ")"
 	}
-	return m.Rule + " (" + permission.Rule{Source: m.Source, File: m.File, Line: m.Line}.Where() + ")"
 }
 
 // hidden says whether a rule forbids to read a file. It is asked for every file of a search.

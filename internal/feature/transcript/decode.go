@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 )
 
 // head is what a record says of itself outside its message.
@@ -303,18 +304,18 @@ func readBoundary(d *doc, v span) *Boundary {
 func encodeBoundary(out []byte, e envelope, b Boundary, id, before string, at time.Time) []byte {
 	out = e.header(out, "system", id, "", at)
 	out = append(out, `,"subtype":"compact_boundary","content":"Conversation compacted","level":"info","logicalParentUuid":`...)
-	out = quote(out, before)
+	out = jsonc.AppendString(out, before)
 	out = append(out, `,"compactMetadata":{"trigger":`...)
-	out = quote(out, b.Trigger)
+	out = jsonc.AppendString(out, b.Trigger)
 	out = append(append(out, `,"preTokens":`...), strconv.Itoa(b.PreTokens)...)
 	out = append(append(out, `,"postTokens":`...), strconv.Itoa(b.PostTokens)...)
 	if b.FirstKept != "" {
 		out = append(out, `,"preservedSegment":{"headUuid":`...)
-		out = quote(out, b.FirstKept)
+		out = jsonc.AppendString(out, b.FirstKept)
 		out = append(out, `,"anchorUuid":`...)
-		out = quote(out, b.Anchor)
+		out = jsonc.AppendString(out, b.Anchor)
 		out = append(out, `,"tailUuid":`...)
-		out = append(quote(out, b.LastKept), '}')
+		out = append(jsonc.AppendString(out, b.LastKept), '}')
 	}
 	return append(out, '}', '}')
 }

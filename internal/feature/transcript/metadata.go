@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 )
 
 // metadata is what lists show of a session. Lists of other programs look only at the first and last
@@ -116,9 +118,9 @@ func (t *Transcript) metadataLine(kind, value string) func([]byte) ([]byte, erro
 	key := map[string]string{"last-prompt": "lastPrompt", "custom-title": "customTitle", "ai-title": "aiTitle", "tag": "tag"}[kind]
 	return func(out []byte) ([]byte, error) {
 		out = append(out, `{"type":"`+kind+`","`+key+`":`...)
-		out = quote(out, value)
+		out = jsonc.AppendString(out, value)
 		out = append(out, `,"sessionId":`...)
-		return append(quote(out, t.opts.Session), '}'), nil
+		return append(jsonc.AppendString(out, t.opts.Session), '}'), nil
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 )
 
 // noteKind is the type of records that only this program knows; other readers pass them over.
@@ -99,15 +101,15 @@ func (k *keptNotes) put(n Note) {
 
 func encodeNote(out []byte, e envelope, n Note) []byte {
 	out = append(out, `{"type":"`+noteKind+`","kind":`...)
-	out = quote(out, n.Kind)
+	out = jsonc.AppendString(out, n.Kind)
 	if n.Key != "" {
 		out = append(out, `,"key":`...)
-		out = quote(out, n.Key)
+		out = jsonc.AppendString(out, n.Key)
 	}
 	out = append(out, `,"sessionId":`...)
-	out = quote(out, e.session)
+	out = jsonc.AppendString(out, e.session)
 	out = append(out, `,"timestamp":`...)
-	out = quote(out, stamp(n.Time))
+	out = jsonc.AppendString(out, stamp(n.Time))
 	out = fmt.Appendf(out, `,"v":%d,"data":`, Version)
 	return append(oneLine(out, n.Data), '}')
 }

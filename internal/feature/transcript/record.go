@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 )
 
 // Version is the version of the records this program writes, their field "v". Records without one
@@ -28,30 +29,30 @@ type envelope struct {
 // header appends the fields a record of the chain begins with, the brace included.
 func (e envelope) header(out []byte, kind, id, parent string, at time.Time) []byte {
 	out = append(out, `{"type":`...)
-	out = quote(out, kind)
+	out = jsonc.AppendString(out, kind)
 	out = append(out, `,"uuid":`...)
-	out = quote(out, id)
+	out = jsonc.AppendString(out, id)
 	out = append(out, `,"parentUuid":`...)
 	if parent == "" {
 		out = append(out, "null"...)
 	} else {
-		out = quote(out, parent)
+		out = jsonc.AppendString(out, parent)
 	}
 	out = append(out, `,"sessionId":`...)
-	out = quote(out, e.session)
+	out = jsonc.AppendString(out, e.session)
 	out = append(out, `,"timestamp":`...)
-	out = quote(out, stamp(at))
+	out = jsonc.AppendString(out, stamp(at))
 	out = append(out, `,"cwd":`...)
-	out = quote(out, e.cwd)
+	out = jsonc.AppendString(out, e.cwd)
 	out = append(out, `,"gitBranch":`...)
-	out = quote(out, e.branch)
+	out = jsonc.AppendString(out, e.branch)
 	out = append(out, `,"version":`...)
-	out = quote(out, e.version)
+	out = jsonc.AppendString(out, e.version)
 	if e.agent == "" {
 		out = append(out, `,"isSidechain":false`...)
 	} else {
 		out = append(out, `,"isSidechain":true,"agentId":`...)
-		out = quote(out, e.agent)
+		out = jsonc.AppendString(out, e.agent)
 	}
 	return append(append(out, `,"v":`...), strconv.Itoa(Version)...)
 }
@@ -130,13 +131,13 @@ func encodeMessage(out []byte, e envelope, m msg.Message, parent string, filled 
 // encodeAnswer appends the message of an assistant's record in the shape of the Messages API.
 func encodeAnswer(out []byte, m msg.Message, provider string) ([]byte, error) {
 	out = append(out, `{"id":`...)
-	out = quote(out, m.Response)
+	out = jsonc.AppendString(out, m.Response)
 	out = append(out, `,"type":"message","role":"assistant","model":`...)
 	model := m.Model
 	if provider != "" {
 		model = model[len(provider)+1:]
 	}
-	out = quote(out, model)
+	out = jsonc.AppendString(out, model)
 	out = append(out, `,"content":`...)
 	out, err := encodeContent(out, m.Content, false)
 	if err != nil {
@@ -146,7 +147,7 @@ func encodeAnswer(out []byte, m msg.Message, provider string) ([]byte, error) {
 	if m.Stop == "" {
 		out = append(out, "null"...)
 	} else {
-		out = quote(out, string(m.Stop))
+		out = jsonc.AppendString(out, string(m.Stop))
 	}
 	out = append(out, `,"stop_sequence":null`...)
 	if m.Usage != nil {
@@ -164,10 +165,10 @@ func encodeAnswer(out []byte, m msg.Message, provider string) ([]byte, error) {
 func encodeContent(out []byte, content []msg.Block, plain bool) ([]byte, error) {
 	if t, ok := single(content); ok {
 		if plain {
-			return quote(out, t.Text), nil
+			return jsonc.AppendString(out, t.Text), nil
 		}
 		out = append(out, `[{"type":"text","text":`...)
-		return append(quote(out, t.Text), '}', ']'), nil
+		return append(jsonc.AppendString(out, t.Text), '}', ']'), nil
 	}
 	raw, err := msg.MarshalBlocks(content)
 	return oneLine(out, raw), err
@@ -190,7 +191,7 @@ func oneLine(out, raw []byte) []byte {
 		if r == '\n' || r == '\r' {
 			out = append(out, ' ')
 		} else {
-			out = escape(out, r)
+			out = fmt.Appendf(out, `\u%04x`, r)
 		}
 	}
 	return out

@@ -7,11 +7,12 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/providers/wire"
+	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 )
 
-type textBlock struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
+func textBlock(text string) json.RawMessage {
+	out := make([]byte, 0, 32+len(text)+len(text)/16)
+	return append(jsonc.AppendString(append(out, `{"type":"text","text":`...), text), '}')
 }
 
 // turns leaves out what this model cannot be shown: thinking of other providers and other models,
@@ -79,7 +80,7 @@ func (m *Model) messages(turns []wire.Turn, names *wire.Names) ([]message, error
 func encodeBlock(b msg.Block, ids *wire.IDs, names *wire.Names) (json.RawMessage, error) {
 	switch b := b.(type) {
 	case msg.Text:
-		return wire.Marshal(textBlock{"text", b.Text})
+		return textBlock(b.Text), nil
 	case msg.Thinking:
 		return wire.Marshal(struct {
 			Type      string `json:"type"`
@@ -92,12 +93,12 @@ func encodeBlock(b msg.Block, ids *wire.IDs, names *wire.Names) (json.RawMessage
 			Data string `json:"data"`
 		}{"redacted_thinking", b.Data})
 	case msg.ToolCall:
-		return wire.Marshal(struct {
-			Type  string          `json:"type"`
-			ID    string          `json:"id"`
-			Name  string          `json:"name"`
-			Input json.RawMessage `json:"input"`
-		}{"tool_use", ids.Of(b.ID), names.Of(b.Name), wire.Object(b.Input)})
+		id, name, input := ids.Of(b.ID), names.Of(b.Name), wire.Object(b.Input)
+		out := make([]byte, 0, 64+len(id)+len(name)+len(input))
+		out = jsonc.AppendString(append(out, `{"type":"tool_use","id":`...), id)
+		out = jsonc.AppendString(append(out, `,"name":`...), name)
+		out = append(append(out, `,"input":`...), input...)
+		return append(out, '}'), nil
 	case msg.ToolResult:
 		return encodeResult(b, ids)
 	case msg.Unknown:
@@ -131,12 +132,22 @@ func encodeResult(r msg.ToolResult, ids *wire.IDs) (json.RawMessage, error) {
 		}
 		content = append(content, raw)
 	}
-	return wire.Marshal(struct {
-		Type    string            `json:"type"`
-		CallID  string            `json:"tool_use_id"`
-		Content []json.RawMessage `json:"content,omitempty"`
-		IsError bool              `json:"is_error,omitempty"`
-	}{"tool_result", ids.Of(r.CallID), content, r.IsError})
+	out := jsonc.AppendString([]byte(`{"type":"tool_result","tool_use_id":`), ids.Of(r.CallID))
+	for i, raw := range content {
+		if i == 0 {
+			out = append(out, `,"content":[`...)
+		} else {
+			out = append(out, ',')
+		}
+		out = append(out, raw...)
+	}
+	if len(content) > 0 {
+		out = append(out, ']')
+	}
+	if r.IsError {
+		out = append(out, `,"is_error":true`...)
+	}
+	return append(out, '}'), nil
 }
 
 // resultKinds are the blocks beside text, image and document that may stand in a tool result.

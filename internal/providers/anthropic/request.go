@@ -99,9 +99,7 @@ func (m *Model) body(req provider.Request, p purpose) (raw []byte, betas []strin
 	if b.Tools, err = m.tools(req, names); err != nil {
 		return nil, nil, nil, err
 	}
-	if b.System, err = system(req.System); err != nil {
-		return nil, nil, nil, err
-	}
+	b.System = system(req.System)
 	if !req.Options.NoCache {
 		m.breakpoints(&b, turns)
 	}
@@ -279,20 +277,16 @@ func (m *Model) choose(b *body, req provider.Request, names *wire.Names) {
 	}
 }
 
-func system(blocks []msg.Block) ([]json.RawMessage, error) {
+func system(blocks []msg.Block) []json.RawMessage {
 	var out []json.RawMessage
 	for _, b := range blocks {
 		t, ok := b.(msg.Text)
 		if !ok || t.Text == "" {
 			continue
 		}
-		raw, err := wire.Marshal(textBlock{"text", t.Text})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, raw)
+		out = append(out, textBlock(t.Text))
 	}
-	return out, nil
+	return out
 }
 
 // encodedTools are the tools of a request as they went out; those of the next are nearly always the

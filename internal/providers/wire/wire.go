@@ -36,6 +36,7 @@ var DefaultClient = sync.OnceValue(func() *http.Client {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   15 * time.Second,
 		ExpectContinueTimeout: time.Second,
+		WriteBufferSize:       64 << 10, // most requests are one write, for which the other side wakes once
 	}}
 })
 

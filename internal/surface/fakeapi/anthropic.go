@@ -62,7 +62,7 @@ func (anthropicAPI) read(in incoming) (asked, *refusal) {
 		return m.a, &refusal{status: 404, typ: "not_found_error", message: "Not found"}
 	}
 	m.headers()
-	if why := notJSON(in.body); why != "" {
+	if why := in.notJSON(); why != "" {
 		m.bad("The request body is not valid JSON: %s", why)
 		return m.a, m.first
 	}
@@ -120,9 +120,12 @@ func (m *messagesRead) body() {
 		m.object(n.raw("metadata"), "metadata", "user_id").str("user_id")
 	}
 	m.think(n, limit)
-	m.readTools(n)
+	m.a.req.Tools = m.part(n, "tools", m.readTools).tools
+	for _, t := range m.a.req.Tools {
+		m.tools[t.Name] = true
+	}
 	m.choice(n)
-	m.system(n)
+	m.a.req.System = m.part(n, "system", m.system).system
 	m.messages(n.list("messages"))
 	m.many(m.pictures)
 	if m.marks > 4 {
@@ -209,7 +212,32 @@ func (m *messagesRead) mark(n node) {
 	}
 }
 
-func (m *messagesRead) readTools(n node) {
+// readPart is what was read of tools or of a system prompt, and how many marks stand in it.
+type readPart struct {
+	tools  []provider.Tool
+	system []msg.Block
+	marks  int
+}
+
+// part reads a part of the request, or takes what was read of the same bytes before. What is refused
+// is not kept.
+func (m *messagesRead) part(n node, key string, read func(node) readPart) readPart {
+	if kept, ok := m.in.memo.get(n.raw(key)).(readPart); ok {
+		m.marks += kept.marks
+		return kept
+	}
+	before := m.marks
+	part := read(n)
+	part.marks = m.marks - before
+	if m.first == nil {
+		m.in.memo.put(n.raw(key), part)
+	}
+	return part
+}
+
+func (m *messagesRead) readTools(n node) readPart {
+	var out []provider.Tool
+	seen := map[string]bool{}
 	for i, raw := range n.list("tools") {
 		path := fmt.Sprintf("tools.%d", i)
 		t := m.object(raw, path)
@@ -233,13 +261,14 @@ func (m *messagesRead) readTools(n node) {
 		if !word(name, 128) {
 			m.bad("%s.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", path)
 		}
-		if m.tools[name] {
+		if seen[name] {
 			m.bad("tools: Tool names must be unique.")
 		}
-		m.tools[name] = true
+		seen[name] = true
 		m.mark(t)
-		m.a.req.Tools = append(m.a.req.Tools, provider.Tool{Name: name, Description: t.str("description"), Schema: t.raw("input_schema")})
+		out = append(out, provider.Tool{Name: name, Description: t.str("description"), Schema: t.raw("input_schema")})
 	}
+	return readPart{tools: out}
 }
 
 func (m *messagesRead) choice(n node) {
@@ -267,14 +296,14 @@ func (m *messagesRead) choice(n node) {
 	}
 }
 
-func (m *messagesRead) system(n node) {
+func (m *messagesRead) system(n node) readPart {
 	if !n.has("system") {
-		return
+		return readPart{}
 	}
 	if isString(n.raw("system")) {
-		m.a.req.System = []msg.Block{msg.Text{Text: n.str("system")}}
-		return
+		return readPart{system: []msg.Block{msg.Text{Text: n.str("system")}}}
 	}
+	var out []msg.Block
 	for i, raw := range n.list("system") {
 		b := m.object(raw, fmt.Sprintf("system.%d", i), "type", "text", "cache_control", "citations")
 		if b.str("type") != "text" {
@@ -282,8 +311,9 @@ func (m *messagesRead) system(n node) {
 		}
 		m.emptyText("system", b.str("text"))
 		m.mark(b)
-		m.a.req.System = append(m.a.req.System, msg.Text{Text: b.str("text")})
+		out = append(out, msg.Text{Text: b.str("text")})
 	}
+	return readPart{system: out}
 }
 
 func (m *messagesRead) messages(list []json.RawMessage) {

@@ -33,36 +33,60 @@ func (anthropicAPI) told(u msg.Usage) msg.Usage {
 	return u
 }
 
+// blockDelta is the event that makes up nearly all of a stream, with its members in the order in which
+// the service writes them.
+type blockDelta struct {
+	Type  string `json:"type"`
+	Index int    `json:"index"`
+	Delta struct {
+		Type     string  `json:"type"`
+		Text     *string `json:"text,omitempty"`
+		Thinking *string `json:"thinking,omitempty"`
+		Partial  *string `json:"partial_json,omitempty"`
+	} `json:"delta"`
+}
+
+// piece is a piece of a block's text as a frame.
+func piece(index int, kind script.BlockKind, text string) frame {
+	d := blockDelta{Type: "content_block_delta", Index: index}
+	switch kind {
+	case script.ThinkingBlock:
+		d.Delta.Type, d.Delta.Thinking = "thinking_delta", &text
+	case script.ToolBlock:
+		d.Delta.Type, d.Delta.Partial = "input_json_delta", &text
+	default:
+		d.Delta.Type, d.Delta.Text = "text_delta", &text
+	}
+	return frame{event(d.Type, d), true}
+}
+
 func (anthropicAPI) stream(t script.Turn, a asked, id string) []frame {
 	var out []frame
-	put := func(delta bool, v object) {
-		out = append(out, frame{event(v["type"].(string), v), delta})
-	}
-	put(false, object{"type": "message_start", "message": object{
+	put := func(v object) { out = append(out, frame{event(v["type"].(string), v), false}) }
+	put(object{"type": "message_start", "message": object{
 		"id": "msg_" + id, "type": "message", "role": "assistant", "model": a.model, "content": []any{},
 		"stop_reason": nil, "stop_sequence": nil, "usage": messagesUsage(*t.Usage, min(opening, t.Usage.Output)),
 	}})
-	put(false, object{"type": "ping"})
+	put(object{"type": "ping"})
 	for i, b := range t.Content {
-		start, kind, field, text := object{"type": "text", "text": ""}, "text_delta", "text", b.Text
+		start, text := object{"type": "text", "text": ""}, b.Text
 		switch b.Kind {
 		case script.ThinkingBlock:
-			start, kind, field = object{"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking"
+			start = object{"type": "thinking", "thinking": "", "signature": ""}
 		case script.ToolBlock:
-			start = object{"type": "tool_use", "id": b.ID, "name": b.Tool, "input": object{}}
-			kind, field, text = "input_json_delta", "partial_json", b.Input
+			start, text = object{"type": "tool_use", "id": b.ID, "name": b.Tool, "input": object{}}, b.Input
 		}
-		put(false, object{"type": "content_block_start", "index": i, "content_block": start})
+		put(object{"type": "content_block_start", "index": i, "content_block": start})
 		for _, p := range pieces(text, t.Chunk) {
-			put(true, object{"type": "content_block_delta", "index": i, "delta": object{"type": kind, field: p}})
+			out = append(out, piece(i, b.Kind, p))
 		}
 		if b.Kind == script.ThinkingBlock {
-			put(false, object{"type": "content_block_delta", "index": i, "delta": object{"type": "signature_delta", "signature": Sign(b.Text)}})
+			put(object{"type": "content_block_delta", "index": i, "delta": object{"type": "signature_delta", "signature": Sign(b.Text)}})
 		}
-		put(false, object{"type": "content_block_stop", "index": i})
+		put(object{"type": "content_block_stop", "index": i})
 	}
-	put(false, object{"type": "message_delta", "delta": object{"stop_reason": t.Stop, "stop_sequence": nil}, "usage": finalUsage(*t.Usage)})
-	put(false, object{"type": "message_stop"})
+	put(object{"type": "message_delta", "delta": object{"stop_reason": t.Stop, "stop_sequence": nil}, "usage": finalUsage(*t.Usage)})
+	put(object{"type": "message_stop"})
 	return out
 }
 

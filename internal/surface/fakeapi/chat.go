@@ -66,7 +66,7 @@ func (chatAPI) read(in incoming) (asked, *refusal) {
 	if !strings.HasSuffix(in.path, "/chat/completions") {
 		return r.a, &refusal{status: 404, typ: "invalid_request_error", message: "Invalid URL (POST " + in.path + ")"}
 	}
-	if why := notJSON(in.body); why != "" {
+	if why := in.notJSON(); why != "" {
 		r.bad("We could not parse the JSON body of your request: %s", why)
 		return r.a, r.first
 	}

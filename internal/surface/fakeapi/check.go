@@ -149,12 +149,16 @@ func isObject(raw json.RawMessage) bool {
 }
 
 // notJSON says why a body is no JSON a service reads, empty when it is.
-func notJSON(body []byte) string {
+func (in incoming) notJSON() string {
+	body := in.body
 	if !utf8.Valid(body) {
 		return "invalid UTF-8 in the request body"
 	}
-	if !json.Valid(body) {
+	if !in.valid {
 		return "invalid JSON"
+	}
+	if !bytes.Contains(body, []byte(`\u`)) {
+		return ""
 	}
 	for i := 0; i < len(body); i++ {
 		if body[i] != '\\' {

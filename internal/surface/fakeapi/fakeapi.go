@@ -78,7 +78,9 @@ type Server struct {
 	requests []Recorded
 	ledger   map[string]msg.Usage // by model
 	rendered map[string][]frame   // Fast only
-	logErr   error
+
+	memo   memo
+	logErr error
 }
 
 // New returns a server at the beginning of its script.
@@ -141,7 +143,33 @@ type incoming struct {
 	http  *http.Request
 	path  string
 	body  []byte
+	valid bool          // the body is JSON
 	model provider.Info // of the script: window and limits
+	memo  *memo
+}
+
+// memo keeps what was read of the parts that every request of a conversation repeats, by their bytes.
+type memo struct {
+	mu    sync.Mutex // guards parts
+	parts map[string]any
+}
+
+// mostParts bounds a memo; a conversation has two.
+const mostParts = 64
+
+func (m *memo) get(part []byte) any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.parts[string(part)]
+}
+
+func (m *memo) put(part []byte, read any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.parts == nil || len(m.parts) == mostParts {
+		m.parts = map[string]any{}
+	}
+	m.parts[string(part)] = read
 }
 
 // asked is a request that was accepted.
@@ -206,7 +234,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client went away while it was still asking
 	}
-	rec.Body = asJSON(body)
+	valid := json.Valid(body)
+	rec.Body = asJSON(body, valid)
 	if refused := s.gate(r, body); refused != nil {
 		s.refuse(w, &rec, *refused)
 		return
@@ -215,7 +244,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.list(w, r)
 		return
 	}
-	a, refused := s.dialect.read(incoming{http: r, path: r.URL.Path, body: body, model: s.cfg.Script.Model})
+	a, refused := s.dialect.read(incoming{http: r, path: r.URL.Path, body: body, valid: valid, model: s.cfg.Script.Model, memo: &s.memo})
 	rec.Model = a.model
 	if refused != nil {
 		s.refuse(w, &rec, *refused)
@@ -299,11 +328,11 @@ func (s *Server) newID(prefix string) string {
 	return fmt.Sprintf("%s%06d", prefix, s.made)
 }
 
-func asJSON(body []byte) json.RawMessage {
+func asJSON(body []byte, valid bool) json.RawMessage {
 	if len(body) == 0 {
 		return json.RawMessage("null")
 	}
-	if json.Valid(body) {
+	if valid {
 		return body
 	}
 	raw, _ := json.Marshal(string(body)) // a string always encodes

@@ -73,7 +73,7 @@ func (geminiAPI) read(in incoming) (asked, *refusal) {
 	default:
 		return r.a, &refusal{status: http.StatusNotFound, message: "Requested entity was not found."}
 	}
-	if why := notJSON(in.body); why != "" {
+	if why := in.notJSON(); why != "" {
 		r.bad("Invalid JSON payload received. %s", why)
 		return r.a, r.first
 	}

@@ -34,7 +34,7 @@ func (responsesAPI) read(in incoming) (asked, *refusal) {
 	default:
 		return r.a, &refusal{status: http.StatusNotFound, typ: "invalid_request_error", message: "Invalid URL (POST " + in.path + ")"}
 	}
-	if why := notJSON(in.body); why != "" {
+	if why := in.notJSON(); why != "" {
 		r.bad("We could not parse the JSON body of your request: %s", why)
 		return r.a, r.first
 	}

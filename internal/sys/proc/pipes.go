@@ -131,11 +131,16 @@ type pump struct {
 // backlog bounds what is taken in haste: more than a pipe holds.
 const backlog = 1 << 20
 
+// buffers are those pumps read into; commands follow each other closely.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+
 func (u *pump) run() {
 	defer close(u.eof)
 	defer u.settle()
 	defer u.from.Close()
-	buf := make([]byte, 32<<10)
+	lent := buffers.Get().(*[]byte)
+	defer buffers.Put(lent)
+	buf := *lent
 	for {
 		n, err := u.from.Read(buf)
 		u.write(buf[:n])
