@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -52,14 +51,49 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run is what one run of a program cost.
-type run struct {
-	wall time.Duration
-	rss  int64 // peak, KiB
+// run runs a program and returns how long it took.
+func (r rig) run(b *testing.B, url, bin string, args ...string) time.Duration {
+	b.Helper()
+	cmd, errs := r.command(url, bin, args...)
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		b.Fatalf("%s %v: %v\n%s", filepath.Base(bin), args, err, errs.String())
+	}
+	return time.Since(start)
 }
 
-func (r rig) run(b *testing.B, url, bin string, args ...string) run {
+// peak runs a program and reports the most memory it held, as the kernel tells it while it runs: what it
+// tells afterwards counts this process in. The last look may miss what came within a millisecond.
+func (r rig) peak(b *testing.B, url, bin string, args ...string) {
 	b.Helper()
+	cmd, errs := r.command(url, bin, args...)
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	most := 0.0
+	for tick := time.NewTicker(time.Millisecond); ; {
+		select {
+		case err := <-ended:
+			tick.Stop()
+			if err != nil {
+				b.Fatalf("%s %v: %v\n%s", filepath.Base(bin), args, err, errs.String())
+			}
+			b.ReportMetric(most/1024, "peak-MiB")
+			return
+		case <-tick.C:
+			raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // gone: the end comes next
+			_, after, _ := strings.Cut(string(raw), "VmHWM:")
+			var kib float64
+			if _, err := fmt.Sscan(after, &kib); err == nil {
+				most = max(most, kib)
+			}
+		}
+	}
+}
+
+func (r rig) command(url, bin string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	cmd := exec.Command(bin, args...)
 	cmd.Dir = r.dir
 	cmd.Env = []string{
@@ -68,21 +102,20 @@ func (r rig) run(b *testing.B, url, bin string, args ...string) run {
 	}
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	start := time.Now()
-	if err := cmd.Run(); err != nil {
-		b.Fatalf("%s %v: %v\n%s", filepath.Base(bin), args, err, errs.String())
-	}
-	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return run{time.Since(start), usage.Maxrss}
+	return cmd, &errs
+}
+
+// prompt are the arguments of one turn.
+func prompt() []string {
+	return []string{"-p", "go", "--model", "anthropic/claude-sonnet-4-5", "--settings", `{"sandbox":{"enabled":false}}`, "--allowedTools", "Bash"}
 }
 
 // asMyelin and asFloor run one turn in either program.
-func (r rig) asMyelin(b *testing.B, url string, extra ...string) run {
-	args := append([]string{"-p", "go", "--model", "anthropic/claude-sonnet-4-5", "--settings", `{"sandbox":{"enabled":false}}`, "--allowedTools", "Bash"}, extra...)
-	return r.run(b, url, r.myelin, args...)
+func (r rig) asMyelin(b *testing.B, url string) time.Duration {
+	return r.run(b, url, r.myelin, prompt()...)
 }
 
-func (r rig) asFloor(b *testing.B, url string) run { return r.run(b, url, r.floor, url, "go") }
+func (r rig) asFloor(b *testing.B, url string) time.Duration { return r.run(b, url, r.floor, url, "go") }
 
 // serve plays a script over HTTP, again and again.
 func serve(b *testing.B, text string) string {
@@ -102,37 +135,29 @@ func serve(b *testing.B, text string) string {
 
 // pairs runs both programs in turn and reports medians: the floor's time, ours, the ratio pair by
 // pair and what ours takes more.
-func pairs(b *testing.B, r rig, text string, extra ...string) (ours, floors []run) {
+func pairs(b *testing.B, r rig, text string) (ours, floors []time.Duration) {
 	b.Helper()
 	url := serve(b, text)
 	r.asFloor(b, url)
-	r.asMyelin(b, url, extra...)
+	r.asMyelin(b, url)
 	for b.Loop() {
 		floors = append(floors, r.asFloor(b, url))
-		ours = append(ours, r.asMyelin(b, url, extra...))
+		ours = append(ours, r.asMyelin(b, url))
 	}
 	var ratios, more, f, o []float64
 	for i := range ours {
-		ratios = append(ratios, float64(ours[i].wall)/float64(floors[i].wall))
-		more = append(more, float64(ours[i].wall-floors[i].wall)/1e6)
-		f = append(f, float64(floors[i].wall)/1e6)
-		o = append(o, float64(ours[i].wall)/1e6)
+		ratios = append(ratios, float64(ours[i])/float64(floors[i]))
+		more = append(more, float64(ours[i]-floors[i])/1e6)
+		f = append(f, float64(floors[i])/1e6)
+		o = append(o, float64(ours[i])/1e6)
 	}
 	b.ReportMetric(median(f), "floor-ms")
 	b.ReportMetric(median(o), "ms")
 	b.ReportMetric(median(ratios), "×floor")
 	b.ReportMetric(median(more), "more-ms")
-	b.ReportMetric(median(peaks(ours)), "peak-MiB")
+	r.peak(b, url, r.myelin, prompt()...)
 	b.ReportMetric(0, "ns/op") // means nothing here
 	return ours, floors
-}
-
-func peaks(runs []run) []float64 {
-	var out []float64
-	for _, r := range runs {
-		out = append(out, float64(r.rss)/1024)
-	}
-	return out
 }
 
 func median(v []float64) float64 {
@@ -164,7 +189,7 @@ func BenchmarkToolTurns(b *testing.B) {
 	ours, floors := pairs(b, rigFor(b), turns(50, `{tool: Bash, input: {command: "true"}}`, `{text: "Done."}`))
 	var more []float64
 	for i := range ours {
-		more = append(more, float64(ours[i].wall-floors[i].wall)/1e6/50)
+		more = append(more, float64(ours[i]-floors[i])/1e6/50)
 	}
 	b.ReportMetric(median(more), "more-ms/turn")
 }
@@ -175,7 +200,7 @@ func BenchmarkDeltas(b *testing.B) {
 	ours, floors := pairs(b, rigFor(b), "loop: true\nturns:\n  - chunk: 5\n    content: [{text: \""+text+"\"}]\n")
 	var rate []float64
 	for i := range ours {
-		rate = append(rate, float64(floors[i].wall)/float64(ours[i].wall))
+		rate = append(rate, float64(floors[i])/float64(ours[i]))
 	}
 	b.ReportMetric(median(rate), "×floor-tokens/s")
 }
@@ -186,26 +211,40 @@ func BenchmarkParallelSleep(b *testing.B) {
 	pairs(b, rigFor(b), turns(1, calls, `{text: "Done."}`))
 }
 
-// BenchmarkEightSessions is eight programs at once, ten tool turns each, against one floor.
+// BenchmarkEightSessions is eight sessions at once, each of ten turns, against the floor doing the same,
+// and against one floor alone.
 func BenchmarkEightSessions(b *testing.B) {
 	r := rigFor(b)
 	one := turns(10, `{tool: Bash, input: {command: "true"}}`, `{text: "Done."}`)
-	var ratios []float64
-	for b.Loop() {
-		var urls []string
-		for range 9 {
-			urls = append(urls, serve(b, one))
-		}
-		floor := r.asFloor(b, urls[8]).wall
+	var urls []string
+	for range 8 {
+		urls = append(urls, serve(b, one))
+	}
+	atOnce := func(run func(url string)) time.Duration {
 		start := time.Now()
 		var wg sync.WaitGroup
-		for _, url := range urls[:8] {
-			wg.Go(func() { r.asMyelin(b, url) })
+		for _, url := range urls {
+			wg.Go(func() { run(url) })
 		}
 		wg.Wait()
-		ratios = append(ratios, float64(time.Since(start))/float64(floor))
+		return time.Since(start)
+	}
+	floor := func(url string) { r.asFloor(b, url) }
+	ours := func(url string) { r.asMyelin(b, url) }
+	atOnce(floor)
+	atOnce(ours)
+	var ratios, alone []float64
+	for b.Loop() {
+		start := time.Now()
+		floor(urls[0])
+		single := time.Since(start)
+		least := atOnce(floor)
+		took := atOnce(ours)
+		ratios = append(ratios, float64(took)/float64(least))
+		alone = append(alone, float64(took)/float64(single))
 	}
 	b.ReportMetric(median(ratios), "×floor")
+	b.ReportMetric(median(alone), "×one-floor")
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -213,17 +252,13 @@ func BenchmarkEightSessions(b *testing.B) {
 func BenchmarkVersion(b *testing.B) {
 	r := rigFor(b)
 	var wall []float64
-	var all []run
 	for range 20 {
-		x := r.run(b, "", r.myelin, "--version")
-		all = append(all, x)
-		wall = append(wall, float64(x.wall)/1e6)
+		wall = append(wall, float64(r.run(b, "", r.myelin, "--version"))/1e6)
 	}
 	for b.Loop() {
 		r.run(b, "", r.myelin, "--version")
 	}
 	b.ReportMetric(median(wall), "ms")
-	b.ReportMetric(median(peaks(all)), "peak-MiB")
 	if info, err := os.Stat(r.myelin); err == nil {
 		b.ReportMetric(float64(info.Size())/(1<<20), "binary-MiB")
 	}
