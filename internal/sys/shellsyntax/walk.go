@@ -1,6 +1,7 @@
 package shellsyntax
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -161,15 +162,8 @@ func (w *walker) compound(cmd syntax.Command, st *dirs, h held) (ok, fail *dirs)
 }
 
 func (w *walker) binary(c *syntax.BinaryCmd, st *dirs, h held) (ok, fail *dirs) {
-	switch c.Op {
-	case syntax.AndStmt:
-		o, f := w.stmt(c.X, st, h)
-		o2, f2 := w.stmt(c.Y, o, h)
-		return o2, w.union(f, f2)
-	case syntax.OrStmt:
-		o, f := w.stmt(c.X, st, h)
-		o2, f2 := w.stmt(c.Y, f, h)
-		return w.union(o, o2), f2
+	if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
+		return w.list(c, st, h)
 	}
 	w.stmt(c.X, st, h)
 	was := w.piped
@@ -177,6 +171,32 @@ func (w *walker) binary(c *syntax.BinaryCmd, st *dirs, h held) (ok, fail *dirs) 
 	w.stmt(c.Y, st, h)
 	w.piped = was
 	return st, st
+}
+
+// list walks commands joined by && and ||. The tree leans to the left, as deep as the list is long, so it
+// is walked in a loop.
+func (w *walker) list(c *syntax.BinaryCmd, st *dirs, h held) (ok, fail *dirs) {
+	joints := []*syntax.BinaryCmd{c}
+	for {
+		x := joints[len(joints)-1].X
+		b, isList := x.Cmd.(*syntax.BinaryCmd)
+		if !isList || b.Op != syntax.AndStmt && b.Op != syntax.OrStmt ||
+			x.Negated || x.Background || x.Coprocess || x.Disown || len(x.Redirs) > 0 {
+			ok, fail = w.stmt(x, st, h)
+			break
+		}
+		joints = append(joints, b)
+	}
+	for _, j := range slices.Backward(joints) {
+		if j.Op == syntax.AndStmt {
+			o, f := w.stmt(j.Y, ok, h)
+			ok, fail = o, w.union(fail, f)
+		} else {
+			o, f := w.stmt(j.Y, fail, h)
+			ok, fail = w.union(ok, o), f
+		}
+	}
+	return ok, fail
 }
 
 func (w *walker) ifClause(c *syntax.IfClause, st *dirs, h held) (ok, fail *dirs) {
