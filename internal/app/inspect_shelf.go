@@ -5,17 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
-	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
-	"github.com/myelin-agent/myelin/internal/feature/task"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
 	"github.com/myelin-agent/myelin/internal/providers/offline"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
@@ -146,42 +142,6 @@ func (l looked) rebuild(info transcript.Info, loaded *transcript.Loaded) {
 		}
 	}
 	l.part.session.Set(func(*sessionState) *sessionState { return &now })
-}
-
-// RecordedTasks lists the background work of a conversation as it was recorded. What had not ended
-// when the record was written counts as ended unless the conversation is still written.
-func RecordedTasks(ctx context.Context, o Options, session string) ([]proto.Task, error) {
-	st, err := Recorded(ctx, o, session)
-	if err != nil {
-		return nil, err
-	}
-	return wired(st.Task.List(nil)), nil
-}
-
-// TaskOutput writes what a recorded background task has put out.
-func TaskOutput(ctx context.Context, o Options, session, id string, out io.Writer) error {
-	st, err := Recorded(ctx, o, session)
-	if err != nil {
-		return err
-	}
-	t, ok := st.Task.Find(id)
-	if !ok {
-		return errors.New(st.Task.Unknown(id))
-	}
-	return copyOutput(t, out)
-}
-
-func copyOutput(t task.Task, out io.Writer) error {
-	if t.OutputFile == "" {
-		return fmt.Errorf("task %s keeps no output", t.ID)
-	}
-	f, err := os.Open(t.OutputFile)
-	if err != nil {
-		return fmt.Errorf("read the output of %s: %w", t.ID, err)
-	}
-	defer f.Close()
-	_, err = io.Copy(out, f)
-	return err
 }
 
 // FindSession is the id of a recorded conversation.

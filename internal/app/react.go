@@ -71,6 +71,7 @@ func reactTask(s *Session) {
 				s.emit(proto.TaskUpdated{Task: t})
 				membership = membership || c.Old.Backgrounded != c.New.Backgrounded
 			}
+			s.rooms.door.open()
 			if c.New.Backgrounded {
 				s.keep(noteTask, c.New.ID, c.New)
 			}

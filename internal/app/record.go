@@ -348,6 +348,7 @@ func (s *Session) switchTo(o opened, trigger string) error {
 		return err
 	}
 	s.rooms.hooks.ForgetEnv()
+	s.rooms.door.close(false)
 	s.scope.Reads.Clear()
 	s.begin(o)
 	s.emit(proto.SessionReset{Old: old, New: o.id, Trigger: trigger})

@@ -68,6 +68,7 @@ type rooms struct {
 	output     *structured.Output // nil: no schema was given
 	live       task.Live
 	watched    *watched
+	door       *door
 	files      tool.Files // the door through which files are changed
 
 	flagRules permission.Lists
@@ -163,7 +164,7 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 		return err
 	}
 	s.begin(conversation)
-	r.watched = &watched{s: s}
+	r.watched, r.door = &watched{s: s}, &door{s: s}
 	r.hooks = hook.New(s.hookConfig())
 	r.history = transcript.OpenHistory(filepath.Join(r.settings.places.Home, "history.jsonl"))
 	r.pages = twotier.New(twotier.Config[[]byte]{
@@ -437,6 +438,9 @@ func (r *rooms) close(ctx context.Context) error {
 	var errs []error
 	if r.settings != nil {
 		r.settings.live.Close()
+	}
+	if r.door != nil {
+		r.door.close(true)
 	}
 	if r.hooks != nil {
 		r.session.endHooks(ctx, "other")

@@ -168,6 +168,15 @@ func (s *State) Unknown(ref string) string {
 	return b.String()
 }
 
+// Listed is a state of these tasks, in no relation to a session.
+func Listed(tasks []Task) *State {
+	s := &State{}
+	for _, t := range tasks {
+		s.Tasks = s.Tasks.Set(t.ID, t)
+	}
+	return s
+}
+
 // Resumed turns the tasks of a recorded session into the state of a new process: what had not ended
 // is killed at the time of the last record, but services that alive confirms, and remote work,
 // which is asked for elsewhere. Nothing is started again.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/app"
 )
 
 func (c *command) tasksCommand() *cobra.Command {
@@ -32,7 +32,7 @@ func (c *command) tasksList() *cobra.Command {
 		return s.print(list(tasks), func(w io.Writer) {
 			var out [][]string
 			for _, t := range tasks {
-				out = append(out, []string{t.ID, t.Kind, t.Status, clip(t.Description, 70)})
+				out = append(out, []string{t.ID, string(t.Kind), string(t.Status), clip(t.Description, 70)})
 			}
 			table(w, out)
 			if len(tasks) == 0 {
@@ -64,8 +64,8 @@ func (c *command) tasksShow() *cobra.Command {
 	return cmd
 }
 
-func printTask(w io.Writer, t proto.Task) {
-	rows := [][]string{{"id", t.ID}, {"kind", t.Kind}, {"status", t.Status}, {"description", t.Description}}
+func printTask(w io.Writer, t app.Task) {
+	rows := [][]string{{"id", t.ID}, {"kind", string(t.Kind)}, {"status", string(t.Status)}, {"description", t.Description}}
 	if t.Error != "" {
 		rows = append(rows, []string{"error", t.Error})
 	}
@@ -83,9 +83,13 @@ func (c *command) tasksStop() *cobra.Command {
 		return nil
 	}
 	cmd := &cobra.Command{Use: "stop ID", Short: "Stop a task", Args: argsBetween(1, 1, "one task id")}
-	_, session := c.taskCommand(cmd)
+	s, session := c.taskCommand(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.deps.Tasks.Stop(cmd.Context(), *session, args[0])
+		t, err := c.deps.Tasks.Stop(cmd.Context(), *session, args[0])
+		if err != nil {
+			return err
+		}
+		return s.print(t, func(w io.Writer) { printTask(w, t) })
 	}
 	return cmd
 }

@@ -91,8 +91,8 @@ type PolicyDeps struct {
 
 // TaskDeps are the functions of "myelin tasks"; session may be empty: the newest of the folder.
 type TaskDeps struct {
-	List   func(ctx context.Context, session string) ([]proto.Task, error)
-	Stop   func(ctx context.Context, session, id string) error
+	List   func(ctx context.Context, session string) ([]app.Task, error)
+	Stop   func(ctx context.Context, session, id string) (app.Task, error)
 	Output func(ctx context.Context, session, id string, follow bool, out io.Writer) error
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/app"
-	"github.com/myelin-agent/myelin/internal/core/proto"
 )
 
 // withSettings hands the settings of a folder to f.
@@ -378,14 +376,12 @@ func wiredTasks() TaskDeps {
 		return here(dir)
 	}
 	return TaskDeps{
-		List: func(ctx context.Context, session string) ([]proto.Task, error) {
-			return app.RecordedTasks(ctx, cwd(), session)
+		List: func(ctx context.Context, session string) ([]app.Task, error) { return app.Tasks(ctx, cwd(), session) },
+		Stop: func(ctx context.Context, session, id string) (app.Task, error) {
+			return app.StopTask(ctx, cwd(), session, id)
 		},
 		Output: func(ctx context.Context, session, id string, follow bool, out io.Writer) error {
-			if follow {
-				return errors.New("--follow: a recorded task's output does not grow; leave the option out")
-			}
-			return app.TaskOutput(ctx, cwd(), session, id, out)
+			return app.TaskOutput(ctx, cwd(), session, id, follow, out)
 		},
 	}
 }
