@@ -115,7 +115,9 @@ func (r rig) asMyelin(b *testing.B, url string) time.Duration {
 	return r.run(b, url, r.myelin, prompt()...)
 }
 
-func (r rig) asFloor(b *testing.B, url string) time.Duration { return r.run(b, url, r.floor, url, "go") }
+func (r rig) asFloor(b *testing.B, url string) time.Duration {
+	return r.run(b, url, r.floor, url, "go")
+}
 
 // serve plays a script over HTTP, again and again.
 func serve(b *testing.B, text string) string {
