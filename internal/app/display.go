@@ -38,9 +38,9 @@ func (s *Session) displayOf(turn string) *display {
 }
 
 // pass returns what surfaces get for an event of the main conversation. The slice is valid until
-// the next call. A nil display passes everything as it is.
+// the next call.
 func (d *display) pass(ctx context.Context, e proto.Event) []proto.Event {
-	if d == nil || e.Agent != "" {
+	if e.Agent != "" {
 		return []proto.Event{e}
 	}
 	d.pending = d.pending[:0]

@@ -3,7 +3,7 @@
 // decided is decided in a feature.
 //
 // wire.go builds everything in order of dependency, session.go runs the turns, queue.go is the
-// ordered stream of events every surface reads, react_*.go holds the reactions between slices.
+// ordered stream of events every surface reads, react.go holds the reactions between slices.
 package app
 
 import (

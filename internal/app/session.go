@@ -162,8 +162,10 @@ func (s *Session) end() {
 }
 
 // emit puts an event of the main conversation into the stream.
-func (s *Session) emit(body proto.EventBody) {
-	e := proto.E(body)
+func (s *Session) emit(body proto.EventBody) { s.tellEvent(proto.E(body)) }
+
+// tellEvent puts an event into the stream, with the time it is told at.
+func (s *Session) tellEvent(e proto.Event) {
 	e.Time = s.effects.Now()
 	s.events.append(e)
 }

@@ -165,9 +165,12 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 				t.result(b.Message)
 			}
 		}
+		if shown == nil {
+			s.tellEvent(e)
+			continue
+		}
 		for _, e := range shown.pass(ctx, e) {
-			e.Time = s.effects.Now()
-			s.events.append(e)
+			s.tellEvent(e)
 		}
 	}
 	return ended
