@@ -69,7 +69,7 @@ func day() []proto.Event {
 		proto.Queued{Prompts: []proto.QueuedPrompt{{ID: "q", Text: "next"}}}, proto.Shaped{Stage: "snip"},
 		proto.Compacting{Active: true}, proto.Compacted{PreTokens: 148000, PostTokens: 21000},
 		proto.Compacting{Active: true}, proto.Compacting{Error: "the summary was empty"},
-		proto.HookStarted{Name: "PreToolUse:Bash"}, proto.HookEnded{Name: "PreToolUse:Bash", Outcome: "error", ExitCode: &code, Stderr: "no such file"},
+		proto.HookStarted{Name: "PreToolUse:Bash"}, proto.Terminal{Sequence: "\a"}, proto.HookEnded{Name: "PreToolUse:Bash", Outcome: "error", ExitCode: &code, Stderr: "no such file"},
 		proto.HookEnded{Name: "Stop", Outcome: "success"},
 		proto.Ask{ID: "q"}, proto.AskClosed{ID: "q", By: "phone", Behavior: "allow"}, proto.AskClosed{ID: "q2", Why: "the turn was interrupted"},
 		proto.LocalOutput{Command: "cost", Text: "$0.42 in all\n2 requests"}, proto.LocalOutput{Command: "x", Text: "no such model", Error: true},

@@ -124,6 +124,22 @@ func TestRunsInside(t *testing.T) {
 	}
 }
 
+// What a program prints at once, before anybody here has had time to look, is its output like all the rest.
+func TestTheFirstWordsAreNotLost(t *testing.T) {
+	c := newCell(t)
+	var lanes sync.WaitGroup
+	for range 8 { // more than there are processors, so that somebody has to wait
+		lanes.Go(func() {
+			for range 20 {
+				if out, exit, _ := c.run("echo first; echo second >&2"); out != "first\nsecond\n" {
+					t.Errorf("%q, exit %+v", out, exit)
+				}
+			}
+		})
+	}
+	lanes.Wait()
+}
+
 func BenchmarkTrue(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
 		host := proc.NewHost(proc.Options{})

@@ -36,6 +36,7 @@ type orders struct {
 	SOCKS   int      `json:"socks,omitempty"`
 	Write   []string `json:"write,omitempty"` // Landlock: what may be written
 	Free    bool     `json:"free,omitempty"`  // no Landlock
+	Name    string   `json:"name,omitempty"`  // what the program is called by; empty: its path
 	Alone   bool     `json:"alone,omitempty"` // nothing but Landlock and our own filter confines
 }
 

@@ -78,8 +78,12 @@ func helperRun(args []string) error {
 	if err := closeOnExec(); err != nil {
 		return fmt.Errorf("close descriptors: %w", err)
 	}
-	if err := syscall.Exec(argv[0], argv, os.Environ()); err != nil {
-		return notFoundError{fmt.Errorf("run %s: %w", argv[0], err)}
+	path := argv[0]
+	if o.Name != "" {
+		argv[0] = o.Name // programs put it before what they have to say
+	}
+	if err := syscall.Exec(path, argv, os.Environ()); err != nil {
+		return notFoundError{fmt.Errorf("run %s: %w", path, err)}
 	}
 	return nil
 }

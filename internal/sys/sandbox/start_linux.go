@@ -58,12 +58,11 @@ func (c *Command) startLinux(owner *proc.Owner, spec proc.Spec, level Level) err
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	_ = theirs.Close()
-	if err := c.greet(ours, o.Listen); err != nil {
+	if err := c.greet(ours, o.Listen, setup.pass); err != nil {
 		exit := c.Process.Stop("the sandbox could not be set up")
 		c.net.close()
 		return setup.failure(err, exit)
 	}
-	setup.pass()
 	return nil
 }
 
@@ -128,6 +127,7 @@ func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs, filter *os.Fi
 	if err != nil {
 		return err
 	}
+	o.Name = spec.Path
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return fmt.Errorf("write orders of the helper: %w", err)
@@ -166,6 +166,7 @@ func (c *Command) preparePartial(spec *proc.Spec, o *orders, theirs *os.File) er
 	if err != nil {
 		return err
 	}
+	o.Name = spec.Path
 	o.Alone = true
 	if landlockABI() >= abiTCP {
 		if o.HTTP, err = c.listenHere(c.net.handleHTTP); err == nil {
@@ -199,8 +200,8 @@ func (c *Command) listenHere(handle func(net.Conn)) (int, error) {
 }
 
 // greet waits until the helper says that the confinement stands, takes the proxies' sockets, and lets
-// it go on.
-func (c *Command) greet(ours *os.File, sockets bool) error {
+// it go on. What is printed from before that word on is the program's: pass is called first.
+func (c *Command) greet(ours *os.File, sockets bool, pass func()) error {
 	conn, err := net.FileConn(ours)
 	if err != nil {
 		return err
@@ -236,6 +237,7 @@ func (c *Command) greet(ours *os.File, sockets bool) error {
 		}
 		c.net.serve(l, []func(net.Conn){c.net.handleHTTP, c.net.handleSOCKS}[i])
 	}
+	pass()
 	_, err = u.Write([]byte{'G'})
 	return err
 }
@@ -318,8 +320,8 @@ func (s *setupStream) Write(p []byte) (int, error) {
 	return s.to.Write(p)
 }
 
-// pass lets everything through from now on. The helper waits for the word to go on before the
-// program can print, so nothing of it is kept here.
+// pass lets everything through from now on. It is called before the helper is given the word to go on,
+// and the program cannot print before that, so nothing of it is kept here.
 func (s *setupOutput) pass() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
