@@ -129,6 +129,7 @@ func (l looked) rebuild(info transcript.Info, loaded *transcript.Loaded) {
 	now := *l.part.session.Get()
 	now.Title, now.Name, now.ProjectDir = info.Title(), info.CustomTitle, filepath.Dir(info.Path)
 	now.StartedAt = info.Started
+	answers := map[string]msg.Message{}
 	for _, m := range loaded.Messages {
 		if m.Role != msg.Assistant {
 			continue
@@ -137,6 +138,11 @@ func (l looked) rebuild(info transcript.Info, loaded *transcript.Loaded) {
 			now.Model = m.Model
 		}
 		if m.Usage != nil {
+			answers[m.Response] = m // each block repeats it; the last one knows most
+		}
+	}
+	if l.part.cost.Get().Total.Requests == 0 { // nothing was noted: what the lines say is all that is known
+		for _, m := range answers {
 			model, _ := l.rooms.modelInfo(m.Model)
 			cost.Book(l.part.cost, cost.Entry{Model: model, Usage: *m.Usage})
 		}

@@ -164,6 +164,9 @@ func (st *streaming) take(e any) {
 // block keeps one block of the answer and starts its call.
 func (st *streaming) block(e provider.BlockDone) {
 	m := msg.Message{Role: msg.Assistant, Response: st.response, Model: st.name, Partial: e.Partial}
+	if known := st.usage; known != (msg.Usage{}) { // as told at the start; what it came to is told after the last block
+		m.Usage = &known
+	}
 	call, isCall := e.Block.(msg.ToolCall)
 	switch b := e.Block.(type) {
 	case msg.ToolCall:

@@ -25,7 +25,7 @@ type Store[T any] struct {
 	mu         sync.Mutex // guards the rest of this group, and serialises updates
 	revision   uint64
 	sum        uint64         // fingerprint of the value
-	queue      []Change[T]    // applied, not yet announced
+	queue      []Change[T]    // applied while another was announced, and still to be
 	announcing bool           // somebody empties the queue
 	listeners  []*listener[T] // watchers before signals; never changed in place
 
@@ -55,9 +55,8 @@ type listener[T any] struct {
 // goes on in the goroutine that announces, and the listeners after it hear of the change from
 // another goroutine.
 func New[T any](initial T, onChange func(Change[T]), report func(recovered any)) *Store[T] {
-	s := &Store[T]{report: report}
+	s := &Store[T]{report: report, sum: fingerprint(&initial)}
 	s.value.Store(&initial)
-	s.sum = fingerprint(&initial)
 	if onChange != nil {
 		s.listen(0, onChange)
 	}
@@ -104,12 +103,14 @@ func (s *Store[T]) replace(update func(prev *T) *T) bool {
 		return false
 	}
 	s.value.Store(next)
-	s.sum = fingerprint(next)
-	s.revision++
-	s.queue = append(s.queue, Change[T]{s.revision, prev, next})
-	mine := !s.announcing
-	s.announcing = true
-	return mine
+	s.sum, s.revision = fingerprint(next), s.revision+1
+	c := Change[T]{s.revision, prev, next}
+	if s.announcing {
+		s.queue = append(s.queue, c)
+		return false
+	}
+	s.announcing, s.current, s.audience, s.upNext = true, c, s.listeners, 0
+	return true
 }
 
 // announce empties the queue. When a listener ends this goroutine (runtime.Goexit, or a panic
@@ -200,11 +201,10 @@ func (f focus[T, S]) Get() *S { return f.get(f.store.Get()) }
 func (f focus[T, S]) Set(update func(*S) *S) {
 	f.store.Set(func(whole *T) *T {
 		prev := f.get(whole)
-		next := update(prev)
-		if next == prev {
-			return whole
+		if next := update(prev); next != prev {
+			return f.with(whole, next)
 		}
-		return f.with(whole, next)
+		return whole
 	})
 }
 

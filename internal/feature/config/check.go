@@ -11,6 +11,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 // checker turns one parsed file into the nodes that may take effect, and collects what is wrong.
@@ -318,7 +319,7 @@ func (c *checker) mapOf(k *Key, n *jsonc.Node) *Node {
 		case k.Name == "env" && (m.Value.Kind == jsonc.Number || m.Value.Kind == jsonc.Bool):
 			// A number that was not quoted means what it says.
 			v := convert(c.doc, m.Value)
-			v.Kind, v.Scalar = jsonc.String, jsonc.AppendString(nil, m.Value.Text())
+			v.Kind, v.Scalar = jsonc.String, quote.JSON(nil, m.Value.Text())
 			out.Members = append(out.Members, Member{Key: m.Name, Value: v})
 		default:
 			c.report(c.doc.At(m.Value), k.Name+"."+m.Name, Problem{Message: "is " + m.Value.Kind.String(), Expected: want.String()})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 // State is the slice config: what is in force, where it came from and what was wrong. It is data
@@ -162,7 +163,7 @@ func (n *Node) appendJSON(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(jsonc.AppendString(b, m.Key), ':')
+			b = append(quote.JSON(b, m.Key), ':')
 			b = m.Value.appendJSON(b)
 		}
 		return append(b, '}')

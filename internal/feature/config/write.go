@@ -14,6 +14,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 // ErrBroken is returned by every function that writes when the file does not parse: it is left as
@@ -88,7 +89,7 @@ func (w Writer) Add(ctx context.Context, scope origin.Scope, key string, texts .
 	cat := catalogueOf(w.Sections)
 	raw := make([]json.RawMessage, len(texts))
 	for i, t := range texts {
-		raw[i] = jsonc.AppendString(nil, t)
+		raw[i] = quote.JSON(nil, t)
 	}
 	whole := append(append([]byte("["), bytes.Join(asBytes(raw), []byte(","))...), ']')
 	if err := w.fits(cat, scope, key, whole); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
-	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 // head is what a record says of itself outside its message.
@@ -304,18 +304,18 @@ func readBoundary(d *doc, v span) *Boundary {
 func encodeBoundary(out []byte, e envelope, b Boundary, id, before string, at time.Time) []byte {
 	out = e.header(out, "system", id, "", at)
 	out = append(out, `,"subtype":"compact_boundary","content":"Conversation compacted","level":"info","logicalParentUuid":`...)
-	out = jsonc.AppendString(out, before)
+	out = quote.JSON(out, before)
 	out = append(out, `,"compactMetadata":{"trigger":`...)
-	out = jsonc.AppendString(out, b.Trigger)
+	out = quote.JSON(out, b.Trigger)
 	out = append(append(out, `,"preTokens":`...), strconv.Itoa(b.PreTokens)...)
 	out = append(append(out, `,"postTokens":`...), strconv.Itoa(b.PostTokens)...)
 	if b.FirstKept != "" {
 		out = append(out, `,"preservedSegment":{"headUuid":`...)
-		out = jsonc.AppendString(out, b.FirstKept)
+		out = quote.JSON(out, b.FirstKept)
 		out = append(out, `,"anchorUuid":`...)
-		out = jsonc.AppendString(out, b.Anchor)
+		out = quote.JSON(out, b.Anchor)
 		out = append(out, `,"tailUuid":`...)
-		out = append(jsonc.AppendString(out, b.LastKept), '}')
+		out = append(quote.JSON(out, b.LastKept), '}')
 	}
 	return append(out, '}', '}')
 }

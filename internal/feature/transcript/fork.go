@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 // Fork makes a transcript of its own for a new session at path to, which must not exist, out of the
@@ -116,7 +116,7 @@ func (c *copier) record(line []byte, h *head) (done bool, err error) {
 		}
 	})
 	if session.ok() {
-		line = bytes.Join([][]byte{line[:session.from], jsonc.AppendString(nil, c.session), line[session.to:]}, nil)
+		line = bytes.Join([][]byte{line[:session.from], quote.JSON(nil, c.session), line[session.to:]}, nil)
 	}
 	_, err = c.out.Write(append(line, '\n'))
 	return c.at != "" && h.uuid == c.at, err

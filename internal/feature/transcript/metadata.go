@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 // metadata is what lists show of a session. Lists of other programs look only at the first and last
@@ -118,9 +118,9 @@ func (t *Transcript) metadataLine(kind, value string) func([]byte) ([]byte, erro
 	key := map[string]string{"last-prompt": "lastPrompt", "custom-title": "customTitle", "ai-title": "aiTitle", "tag": "tag"}[kind]
 	return func(out []byte) ([]byte, error) {
 		out = append(out, `{"type":"`+kind+`","`+key+`":`...)
-		out = jsonc.AppendString(out, value)
+		out = quote.JSON(out, value)
 		out = append(out, `,"sessionId":`...)
-		return append(jsonc.AppendString(out, t.opts.Session), '}'), nil
+		return append(quote.JSON(out, t.opts.Session), '}'), nil
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 // noteKind is the type of records that only this program knows; other readers pass them over.
@@ -101,15 +101,15 @@ func (k *keptNotes) put(n Note) {
 
 func encodeNote(out []byte, e envelope, n Note) []byte {
 	out = append(out, `{"type":"`+noteKind+`","kind":`...)
-	out = jsonc.AppendString(out, n.Kind)
+	out = quote.JSON(out, n.Kind)
 	if n.Key != "" {
 		out = append(out, `,"key":`...)
-		out = jsonc.AppendString(out, n.Key)
+		out = quote.JSON(out, n.Key)
 	}
 	out = append(out, `,"sessionId":`...)
-	out = jsonc.AppendString(out, e.session)
+	out = quote.JSON(out, e.session)
 	out = append(out, `,"timestamp":`...)
-	out = jsonc.AppendString(out, stamp(n.Time))
+	out = quote.JSON(out, stamp(n.Time))
 	out = fmt.Appendf(out, `,"v":%d,"data":`, Version)
 	return append(oneLine(out, n.Data), '}')
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
-	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 // Version is the version of the records this program writes, their field "v". Records without one
@@ -29,30 +29,30 @@ type envelope struct {
 // header appends the fields a record of the chain begins with, the brace included.
 func (e envelope) header(out []byte, kind, id, parent string, at time.Time) []byte {
 	out = append(out, `{"type":`...)
-	out = jsonc.AppendString(out, kind)
+	out = quote.JSON(out, kind)
 	out = append(out, `,"uuid":`...)
-	out = jsonc.AppendString(out, id)
+	out = quote.JSON(out, id)
 	out = append(out, `,"parentUuid":`...)
 	if parent == "" {
 		out = append(out, "null"...)
 	} else {
-		out = jsonc.AppendString(out, parent)
+		out = quote.JSON(out, parent)
 	}
 	out = append(out, `,"sessionId":`...)
-	out = jsonc.AppendString(out, e.session)
+	out = quote.JSON(out, e.session)
 	out = append(out, `,"timestamp":`...)
-	out = jsonc.AppendString(out, stamp(at))
+	out = quote.JSON(out, stamp(at))
 	out = append(out, `,"cwd":`...)
-	out = jsonc.AppendString(out, e.cwd)
+	out = quote.JSON(out, e.cwd)
 	out = append(out, `,"gitBranch":`...)
-	out = jsonc.AppendString(out, e.branch)
+	out = quote.JSON(out, e.branch)
 	out = append(out, `,"version":`...)
-	out = jsonc.AppendString(out, e.version)
+	out = quote.JSON(out, e.version)
 	if e.agent == "" {
 		out = append(out, `,"isSidechain":false`...)
 	} else {
 		out = append(out, `,"isSidechain":true,"agentId":`...)
-		out = jsonc.AppendString(out, e.agent)
+		out = quote.JSON(out, e.agent)
 	}
 	return append(append(out, `,"v":`...), strconv.Itoa(Version)...)
 }
@@ -131,13 +131,13 @@ func encodeMessage(out []byte, e envelope, m msg.Message, parent string, filled 
 // encodeAnswer appends the message of an assistant's record in the shape of the Messages API.
 func encodeAnswer(out []byte, m msg.Message, provider string) ([]byte, error) {
 	out = append(out, `{"id":`...)
-	out = jsonc.AppendString(out, m.Response)
+	out = quote.JSON(out, m.Response)
 	out = append(out, `,"type":"message","role":"assistant","model":`...)
 	model := m.Model
 	if provider != "" {
 		model = model[len(provider)+1:]
 	}
-	out = jsonc.AppendString(out, model)
+	out = quote.JSON(out, model)
 	out = append(out, `,"content":`...)
 	out, err := encodeContent(out, m.Content, false)
 	if err != nil {
@@ -147,7 +147,7 @@ func encodeAnswer(out []byte, m msg.Message, provider string) ([]byte, error) {
 	if m.Stop == "" {
 		out = append(out, "null"...)
 	} else {
-		out = jsonc.AppendString(out, string(m.Stop))
+		out = quote.JSON(out, string(m.Stop))
 	}
 	out = append(out, `,"stop_sequence":null`...)
 	if m.Usage != nil {
@@ -165,10 +165,10 @@ func encodeAnswer(out []byte, m msg.Message, provider string) ([]byte, error) {
 func encodeContent(out []byte, content []msg.Block, plain bool) ([]byte, error) {
 	if t, ok := single(content); ok {
 		if plain {
-			return jsonc.AppendString(out, t.Text), nil
+			return quote.JSON(out, t.Text), nil
 		}
 		out = append(out, `[{"type":"text","text":`...)
-		return append(jsonc.AppendString(out, t.Text), '}', ']'), nil
+		return append(quote.JSON(out, t.Text), '}', ']'), nil
 	}
 	raw, err := msg.MarshalBlocks(content)
 	return oneLine(out, raw), err

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 // FuzzScan compares with encoding/json: every document that is valid there is stepped over whole
@@ -115,7 +115,7 @@ func TestQuote(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 			rapid.SampledFrom([]string{"\u2028\u2029\u0085\r\x00\x7f\"\\\n\t", "𝄞\xff\xf0\x9d\x84", "<&>"})).Draw(t, "s")
-		q := jsonc.AppendString(nil, s)
+		q := quote.JSON(nil, s)
 		if bytes.ContainsAny(q, "\n\r\u2028\u2029\u0085") {
 			t.Fatalf("%q is more than one line to somebody", q)
 		}

@@ -91,7 +91,7 @@ var sideways = map[string][]string{
 	"sys search":      {"textfile", "pathpattern"},
 	"sys textfile":    {"atomicfile", "nearest"},
 	"sys twotier":     {"atomicfile"},
-	"sys jsonc":       {"origin"},
+	"sys jsonc":       {"origin", "quote"},
 	"sys frontmatter": {"origin"},
 }
 

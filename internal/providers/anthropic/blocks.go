@@ -7,12 +7,12 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/providers/wire"
-	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 func textBlock(text string) json.RawMessage {
 	out := make([]byte, 0, 32+len(text)+len(text)/16)
-	return append(jsonc.AppendString(append(out, `{"type":"text","text":`...), text), '}')
+	return append(quote.JSON(append(out, `{"type":"text","text":`...), text), '}')
 }
 
 // turns leaves out what this model cannot be shown: thinking of other providers and other models,
@@ -95,8 +95,8 @@ func encodeBlock(b msg.Block, ids *wire.IDs, names *wire.Names) (json.RawMessage
 	case msg.ToolCall:
 		id, name, input := ids.Of(b.ID), names.Of(b.Name), wire.Object(b.Input)
 		out := make([]byte, 0, 64+len(id)+len(name)+len(input))
-		out = jsonc.AppendString(append(out, `{"type":"tool_use","id":`...), id)
-		out = jsonc.AppendString(append(out, `,"name":`...), name)
+		out = quote.JSON(append(out, `{"type":"tool_use","id":`...), id)
+		out = quote.JSON(append(out, `,"name":`...), name)
 		out = append(append(out, `,"input":`...), input...)
 		return append(out, '}'), nil
 	case msg.ToolResult:
@@ -132,7 +132,7 @@ func encodeResult(r msg.ToolResult, ids *wire.IDs) (json.RawMessage, error) {
 		}
 		content = append(content, raw)
 	}
-	out := jsonc.AppendString([]byte(`{"type":"tool_result","tool_use_id":`), ids.Of(r.CallID))
+	out := quote.JSON([]byte(`{"type":"tool_result","tool_use_id":`), ids.Of(r.CallID))
 	for i, raw := range content {
 		if i == 0 {
 			out = append(out, `,"content":[`...)

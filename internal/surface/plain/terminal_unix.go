@@ -24,6 +24,7 @@ type osTerminal struct {
 	cond  *sync.Cond // raw changed
 	found *term.State
 	raw   bool
+	ahead int // bytes that were typed before; in them the terminal has made Enter a line feed
 }
 
 // OpenTerminal takes the terminal behind two files. It changes nothing yet.
@@ -52,10 +53,12 @@ func (t *osTerminal) Raw(on bool) error {
 		}
 		return err
 	}
+	ahead := waiting(fd)
 	state, err := term.MakeRaw(fd)
 	if err != nil {
 		return fmt.Errorf("set the terminal to raw mode: %w", err)
 	}
+	t.ahead = ahead
 	t.found, t.raw = state, true
 	t.cond.Broadcast()
 	return nil
@@ -86,7 +89,22 @@ func (t *osTerminal) Read(p []byte) (int, error) {
 			}
 			continue
 		}
-		return t.in.Read(p)
+		n, err := t.in.Read(p)
+		t.mend(p[:n])
+		return n, err
+	}
+}
+
+// mend makes Enter of the line ends in what was typed before keys came one by one.
+func (t *osTerminal) mend(p []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := min(t.ahead, len(p))
+	t.ahead -= n
+	for i, b := range p[:n] {
+		if b == '\n' {
+			p[i] = '\r'
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
 // Set gives the key at path (keys of nested objects, at least one) the value, which must be JSON.
@@ -25,9 +27,9 @@ func (d *Doc) Set(path []string, value json.RawMessage) error {
 		return d.splice(at.Start, at.End, d.format(value, d.indentAt(at.Start), d.inline(at)))
 	}
 	for i := len(rest) - 1; i > 0; i-- {
-		value = append(append(append([]byte("{"), AppendString(nil, rest[i])...), ':'), append(bytes.Clone(value), '}')...)
+		value = append(append(append([]byte("{"), quote.JSON(nil, rest[i])...), ':'), append(bytes.Clone(value), '}')...)
 	}
-	return d.insert(at, AppendString(nil, rest[0]), []json.RawMessage{value})
+	return d.insert(at, quote.JSON(nil, rest[0]), []json.RawMessage{value})
 }
 
 // Delete takes the key at path away, with every double of it. It is no error when it is not there,
