@@ -112,8 +112,8 @@ func cmdAddDir(_ context.Context, s *Session, args string) (string, error) {
 	}
 	s.grant(proto.PermissionUpdate{Type: "addDirectories", Directories: []string{dir}, Destination: "session"})
 	text := "Working directory for this session: " + dir
-	if home := s.rooms.settings.places.UserHome; dir == "/" || strings.HasPrefix(home+"/", dir+"/") {
-		text += "\nIt holds your whole home folder, with keys and settings of other programs."
+	if s.wide(dir) {
+		text += "\n" + wideDir
 	}
 	return text, nil
 }

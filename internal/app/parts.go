@@ -212,6 +212,14 @@ func (s *Session) absolute(path string) string {
 	return filepath.Clean(path)
 }
 
+// wideDir is what is said of a working directory that is wide.
+const wideDir = "It holds your whole home folder, with keys and settings of other programs."
+
+// wide reports whether a working directory holds the user's whole home.
+func (s *Session) wide(dir string) bool {
+	return dir == "/" || strings.HasPrefix(s.rooms.settings.places.UserHome+"/", strings.TrimSuffix(dir, "/")+"/")
+}
+
 // watcher is how the program reaches its own watcher of orphaned processes.
 func watcher() []string {
 	self, err := os.Executable()

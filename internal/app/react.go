@@ -180,6 +180,13 @@ func (s *Session) applyConfig(state *config.State) {
 		source := permission.SourceOf(d.At.Scope)
 		dirs[source] = append(dirs[source], s.absolute(d.Path))
 	}
+	for source, list := range dirs {
+		for _, dir := range list {
+			if s.wide(dir) {
+				s.early(proto.Notice{Level: "warning", Key: "wide " + dir, Text: fmt.Sprintf("The working directory %s (%s): %s", dir, source, wideDir)})
+			}
+		}
+	}
 	noBypass := s.bypassForbidden(state) != ""
 	s.part.permission.Set(func(p *permission.State) *permission.State {
 		for source, l := range lists {
