@@ -36,6 +36,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/providers/record"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 	"github.com/myelin-agent/myelin/internal/sys/twotier"
 	"github.com/myelin-agent/myelin/internal/tools/bash"
 	"github.com/myelin-agent/myelin/internal/tools/structured"
@@ -286,8 +287,8 @@ func (s *Session) startMode() error {
 	if err != nil {
 		return &ExitError{codeSettings, err}
 	}
-	if (bypass || mode == permission.Bypass) && os.Geteuid() == 0 && !flagged(s.rooms.env(), "IS_SANDBOX") {
-		return &ExitError{codeSettings, errors.New("bypassPermissions is refused as root: start as an ordinary user, or set IS_SANDBOX=1 inside a container made for it")}
+	if (bypass || mode == permission.Bypass) && os.Geteuid() == 0 && !flagged(s.rooms.env(), "IS_SANDBOX") && !sandbox.InContainer() {
+		return &ExitError{codeSettings, errors.New("bypassPermissions is refused as root: start as an ordinary user, or in a container; IS_SANDBOX=1 says that this is one")}
 	}
 	for _, n := range notices {
 		s.early(proto.Notice{Level: "warning", Text: n})

@@ -214,10 +214,10 @@ func checkSchema(text string) error {
 // unless the surroundings say they are a sandbox.
 func (f *Flags) checkBypass(p Process) error {
 	asked := f.Bypass || f.AllowBypass || f.PermissionMode == "bypassPermissions"
-	if !asked || !p.Root || p.env("IS_SANDBOX") == "1" {
+	if !asked || !p.Root || p.Container || p.env("IS_SANDBOX") == "1" {
 		return nil
 	}
-	return usagef("permissions cannot be skipped as root: use another user, or set IS_SANDBOX=1 inside a container")
+	return usagef("permissions cannot be skipped as root: use another user, or a container; IS_SANDBOX=1 says that this is one")
 }
 
 // warnings are about values that are no errors, one line each.

@@ -81,6 +81,7 @@ type surroundings struct {
 	env        map[string]string
 	inTTY, tty bool
 	root       bool
+	container  bool
 	deps       Deps
 	openErr    error
 	cwd        string
@@ -99,7 +100,7 @@ func run(t *testing.T, s surroundings, args ...string) ran {
 		return &answering{queue: make(chan proto.Event, 100)}, nil
 	}
 	p := Process{
-		In: strings.NewReader(s.in), Out: &out, Err: &errs, InTTY: s.inTTY, OutTTY: s.tty, Root: s.root, Cwd: s.cwd,
+		In: strings.NewReader(s.in), Out: &out, Err: &errs, InTTY: s.inTTY, OutTTY: s.tty, Root: s.root, Container: s.container, Cwd: s.cwd,
 		Getenv: func(k string) string { return s.env[k] },
 	}
 	if p.Cwd == "" {
@@ -378,6 +379,9 @@ func TestPermissionsAreNotSkippedAsRoot(t *testing.T) {
 		in := map[string]string{"IS_SANDBOX": "1"}
 		if got := run(t, surroundings{root: true, env: in}, "-p", "hi", flag); got.code != 0 {
 			t.Errorf("%s in a sandbox: %+v", flag, got)
+		}
+		if got := run(t, surroundings{root: true, container: true}, "-p", "hi", flag); got.code != 0 {
+			t.Errorf("%s in a container: %+v", flag, got)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/myelin-agent/myelin/internal/surface/plain"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
 
 // Process is what the command line knows of the process it runs in, so that a test needs neither
@@ -23,6 +24,8 @@ type Process struct {
 	Getenv   func(string) string            // nil: an empty environment
 	Cwd      string                         // absolute
 	Root     bool                           // runs as the superuser
+	// Container says that the process runs in a container.
+	Container bool
 	// Notify begins to deliver the named signals; stop ends it. Nil: none ever arrives.
 	Notify func(signals ...os.Signal) (c <-chan os.Signal, stop func())
 }
@@ -42,7 +45,9 @@ func OS() Process {
 		Getenv: os.Getenv,
 		Cwd:    cwd,
 		Root:   os.Geteuid() == 0,
-		Notify: notify,
+
+		Container: sandbox.InContainer(),
+		Notify:    notify,
 	}
 	if p.InTTY && p.OutTTY {
 		p.Terminal = func() (plain.Terminal, error) { return plain.OpenTerminal(os.Stdin, os.Stdout) }
