@@ -193,6 +193,7 @@ func (s *Session) late(d tool.Done) {
 
 // opening turns prompts into the messages that open the turn; hooks may add to them or block them.
 func (s *Session) opening(ctx context.Context, t *turn, batch []proto.Prompt, owed []msg.Message) ([]msg.Message, *proto.Ended) {
+	s.askReset(ctx)
 	s.askTrust(ctx)
 	s.warnBypass(ctx)
 	if s.rooms.output != nil {

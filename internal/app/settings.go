@@ -51,7 +51,8 @@ type settings struct {
 	places config.Places
 	live   *config.Live
 	trust  trust.Input
-	asked  bool // the trust question is still to be put
+	asked  bool                 // the trust question is still to be put
+	broken *config.CorruptError // the state file as it was found; nil: it is fine
 	view   config.View
 }
 
@@ -107,7 +108,7 @@ func (s *settings) decideTrust(o Options) (trust.Decision, error) {
 		if !errors.As(err, &corrupt) || !o.Interactive {
 			return trust.Decision{}, err
 		}
-		state = nil // an interactive session goes on, with nothing trusted
+		s.broken, state = corrupt, nil // the person is asked; until then nothing is trusted
 	}
 	s.trust = trust.Input{
 		Folder: folder, Items: wants(s.live.Files().Supplied()), Marks: trust.ReadMarks(state), Flag: o.Trust,
@@ -200,6 +201,29 @@ func (s *Session) askTrust(ctx context.Context) {
 	case out.ReadOnly:
 		r.readOnly.Store(true)
 		s.emit(proto.Notice{Level: "warning", Text: "The folder is not trusted: nothing it supplies is used, and nothing is changed in it."})
+	}
+}
+
+// askReset has a person decide about a state file that does not parse: begin it anew, or leave and mend
+// it. Its content is kept as a copy either way.
+func (s *Session) askReset(ctx context.Context) {
+	r := s.rooms.settings
+	if r.broken == nil {
+		return
+	}
+	broken := r.broken
+	r.broken = nil
+	answer, err := s.asks.Put(ctx, proto.Ask{
+		ID: s.effects.NewID(), Kind: proto.AskDialog, Title: "Begin the state file anew?", NeedsPerson: true, Path: broken.Path,
+		Text:    broken.Error() + ". It holds which folders you trust and which notices you have seen.",
+		Options: []proto.Option{{ID: "reset", Label: "Yes, begin with an empty one"}, {ID: "exit", Label: "No, exit; I shall mend it"}},
+	})
+	if err != nil || answer.Option != "reset" {
+		s.end()
+		return
+	}
+	if _, err := r.places.State().Reset(); err != nil {
+		s.emit(proto.Notice{Level: "error", Text: err.Error()})
 	}
 }
 
