@@ -37,7 +37,7 @@ func commands() []command {
 		{Command{"mode", "[MODE]", "show or change the permission mode"}, true, cmdMode},
 		{Command{"permissions", "[allow|ask|deny|remove RULE]", "show rules and what was decided, change rules of this session"}, true, cmdPermissions},
 		{Command{"add-dir", "FOLDER", "let file tools work in a further folder, for this session"}, true, cmdAddDir},
-		{Command{"tasks", "[stop|output ID]", "show, read or stop running work"}, true, cmdTasks},
+		{Command{"tasks", "[stop|output|keep ID]", "show, read or stop running work, or let a service outlive the session"}, true, cmdTasks},
 		{Command{"context", "", "show what fills the context window"}, true, cmdContext},
 		{Command{"cost", "", "show what was used and what it cost"}, true, cmdCost},
 		{Command{"status", "", "show where settings come from and what is enforced"}, true, cmdStatus},
@@ -133,7 +133,7 @@ func cmdTasks(_ context.Context, s *Session, args string) (string, error) {
 	switch state := s.part.task.Get(); verb {
 	case "":
 		return listTasks(state, s.effects.Now()), nil
-	case "stop", "output":
+	case "stop", "output", "keep":
 		t, ok := state.Find(strings.TrimSpace(ref))
 		if !ok {
 			return "", fmt.Errorf("%s", state.Unknown(ref))
@@ -141,13 +141,16 @@ func cmdTasks(_ context.Context, s *Session, args string) (string, error) {
 		if verb == "stop" {
 			return "Stopped " + t.ID + ".", s.stopTask(t.ID)
 		}
+		if verb == "keep" {
+			return s.keepTask(t)
+		}
 		c, ok := s.rooms.live.Get(t.ID)
 		if !ok || c.Output == nil {
 			return "Its output is in " + t.OutputFile, nil
 		}
 		return c.Output(10_000), nil
 	default:
-		return "", fmt.Errorf("/tasks %s: expected nothing, stop ID or output ID", verb)
+		return "", fmt.Errorf("/tasks %s: expected nothing, stop ID, output ID or keep ID", verb)
 	}
 }
 

@@ -230,12 +230,30 @@ func StopTask(ctx context.Context, o Options, session, id string) (Task, error) 
 	}
 	r, err := askDoor(ctx, path, knock{Op: "stop", ID: id})
 	if errors.Is(err, errNobody) {
-		return Task{}, fmt.Errorf("stop task %s: %w; what it ran ended with the session", id, err)
+		return stopKept(ctx, o, session, id)
 	}
 	if err != nil || len(r.Tasks) == 0 {
 		return Task{}, err
 	}
 	return r.Tasks[0], nil
+}
+
+// stopKept stops a service that outlived its session.
+func stopKept(ctx context.Context, o Options, session, id string) (Task, error) {
+	st, err := Recorded(ctx, o, session)
+	if err != nil {
+		return Task{}, err
+	}
+	t, ok := st.Task.Find(id)
+	if !ok {
+		return Task{}, errors.New(st.Task.Unknown(id))
+	}
+	if t.Ended() || t.Service == nil {
+		return Task{}, fmt.Errorf("stop task %s: %w; what it ran ended with the session", id, errNobody)
+	}
+	keptOf(*t.Service).End(0)
+	t.Status, t.EndTime, t.Error = task.Killed, time.Now(), "stopped by the user"
+	return t, nil
 }
 
 // TaskOutput writes what a task has put out, and with follow goes on until the task ends.

@@ -213,7 +213,7 @@ func (s *Session) notes(l *transcript.Loaded, forked bool) {
 		if n := len(l.Messages); n > 0 && !l.Messages[n-1].Time.IsZero() {
 			last = l.Messages[n-1].Time
 		}
-		restored := task.Resumed(recorded, last, nil)
+		restored := task.Resumed(recorded, last, serviceLives)
 		s.part.task.Set(func(*task.State) *task.State { return restored })
 	}
 }
@@ -351,6 +351,7 @@ func (s *Session) switchTo(o opened, trigger string) error {
 	s.rooms.door.close(false)
 	s.scope.Reads.Clear()
 	s.begin(o)
+	s.adopt()
 	s.emit(proto.SessionReset{Old: old, New: o.id, Trigger: trigger})
 	return nil
 }

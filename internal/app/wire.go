@@ -98,6 +98,7 @@ func open(ctx context.Context, o Options, given provider.Model) (*Session, error
 		_ = s.rooms.close(ctx) // the other error says what is wrong
 		return nil, err
 	}
+	s.adopt()
 	go s.work() // ends with the session
 	return s, nil
 }
@@ -446,6 +447,7 @@ func (r *rooms) close(ctx context.Context) error {
 	if r.hooks != nil {
 		r.session.endHooks(ctx, "other")
 	}
+	r.session.letGo()
 	r.live.StopAll("the session ended")
 	if r.host != nil {
 		r.host.Close()
