@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/task"
@@ -132,7 +133,7 @@ func cmdTasks(_ context.Context, s *Session, args string) (string, error) {
 	verb, ref, _ := strings.Cut(args, " ")
 	switch state := s.part.task.Get(); verb {
 	case "":
-		return listTasks(state, s.effects.Now()), nil
+		return s.listTasks(state, s.effects.Now()), nil
 	case "stop", "output", "keep":
 		t, ok := state.Find(strings.TrimSpace(ref))
 		if !ok {
@@ -154,7 +155,7 @@ func cmdTasks(_ context.Context, s *Session, args string) (string, error) {
 	}
 }
 
-func listTasks(state *task.State, now time.Time) string {
+func (s *Session) listTasks(state *task.State, now time.Time) string {
 	all := state.List(nil)
 	if len(all) == 0 {
 		return "Nothing is running."
@@ -165,9 +166,19 @@ func listTasks(state *task.State, now time.Time) string {
 			if t.Ended() {
 				end = t.EndTime
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.ID, t.Kind, t.Status, end.Sub(t.StartTime).Round(time.Second), t.Description)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Kind, t.Status, end.Sub(t.StartTime).Round(time.Second), t.Description, s.lastLine(t))
 		}
 	})
+}
+
+// lastLine is the newest line a running task has printed, shortened.
+func (s *Session) lastLine(t task.Task) string {
+	c, live := s.rooms.live.Get(t.ID)
+	if !live || c.Output == nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(c.Output(400)), "\n")
+	return msg.Cut(strings.TrimSpace(lines[len(lines)-1]), 60)
 }
 
 func cmdCost(_ context.Context, s *Session, _ string) (string, error) {
