@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -124,7 +125,7 @@ func endStrays(grace time.Duration) []Info {
 // to the first living thread of its reaper, which is the main one. It keeps a list for each thread;
 // where it keeps none, all processes are looked through.
 func childPIDs() []int {
-	data, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
+	data, err := readProc("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
 	if err != nil {
 		return childrenByScan()
 	}
@@ -135,6 +136,35 @@ func childPIDs() []int {
 		}
 	}
 	return out
+}
+
+// readProc reads a file the kernel writes on the spot, without the runtime's own steps, which take longer
+// than the reading: such a file is read once or twice for each program.
+func readProc(path string) ([]byte, error) {
+	fd, err := ignoringInterrupts(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	out := make([]byte, 0, 1024)
+	for {
+		if len(out) == cap(out) {
+			out = slices.Grow(out, len(out))
+		}
+		n, err := ignoringInterrupts(func() (int, error) { return unix.Read(fd, out[len(out):cap(out)]) })
+		if n <= 0 || err != nil {
+			return out, err
+		}
+		out = out[:len(out)+n]
+	}
+}
+
+func ignoringInterrupts(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); err != unix.EINTR {
+			return n, err
+		}
+	}
 }
 
 func childrenByScan() []int {
@@ -175,7 +205,7 @@ func table() map[int]row {
 // readRow reads /proc/PID/stat (proc(5)). The name in brackets may hold anything, so the fields are
 // counted from the last bracket.
 func readRow(pid int) (row, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data, err := readProc("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return row{}, false
 	}

@@ -114,6 +114,8 @@ type Shell struct {
 	snap    *snapshot
 	names   map[string]bool // aliases and functions of the snapshot namesOf
 	namesOf string
+
+	programs map[string]program // those that need no shell, by name
 }
 
 // New returns the tool.

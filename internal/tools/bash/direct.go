@@ -83,12 +83,49 @@ func (s *Shell) direct(words, env []string, snapshot string, lim Limits) (script
 	if s.world.EnvFiles != nil && len(s.world.EnvFiles()) > 0 {
 		return script{}, false
 	}
-	program, err := proc.Find(words[0], path)
-	if err != nil || !runnable(program) { // the shell says best that there is none
+	if !s.found(words[0], path) { // the shell says best that there is none
 		return script{}, false
 	}
 	return script{shell: words[0], args: words[1:]}, true
 }
+
+// program is one that was found to need no shell, as it was then.
+type program struct {
+	path string // the search path it was found by
+	file string
+	info os.FileInfo
+}
+
+// found reports whether a program of this name is there and can run by itself. What was found once is
+// only looked at again when it changed; who starts it searches anew in any case.
+func (s *Shell) found(name, path string) bool {
+	s.mu.Lock()
+	p, known := s.programs[name]
+	s.mu.Unlock()
+	if known && p.path == path {
+		if now, err := os.Stat(p.file); err == nil && os.SameFile(now, p.info) && now.ModTime().Equal(p.info.ModTime()) {
+			return true
+		}
+	}
+	file, err := proc.Find(name, path)
+	if err != nil || !runnable(file) {
+		return false
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.programs == nil || len(s.programs) == mostPrograms {
+		s.programs = map[string]program{}
+	}
+	s.programs[name] = program{path, file, info}
+	return true
+}
+
+// mostPrograms bounds what is remembered of programs.
+const mostPrograms = 256
 
 // runnable reports that the kernel can run a program: it is no text without a first line that names
 // what reads it, which a shell would read itself.
