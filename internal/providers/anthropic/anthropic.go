@@ -61,6 +61,7 @@ type Model struct {
 	long   bool // the window of a million tokens was asked for
 
 	lastTools atomic.Pointer[encodedTools]
+	lastSent  atomic.Pointer[sent]
 }
 
 var (

@@ -61,22 +61,6 @@ func ownBlock(b msg.Unknown) bool {
 	return !wire.Foreign(b.Kind)
 }
 
-func (m *Model) messages(turns []wire.Turn, names *wire.Names) ([]message, error) {
-	ids := wire.NewIDs("toolu_", 128)
-	out := make([]message, len(turns))
-	for i, t := range turns {
-		out[i] = message{Role: t.Role, Content: make([]json.RawMessage, len(t.Content))}
-		for j, s := range t.Content {
-			raw, err := encodeBlock(s.Block, ids, names)
-			if err != nil {
-				return nil, err
-			}
-			out[i].Content[j] = raw
-		}
-	}
-	return out, nil
-}
-
 func encodeBlock(b msg.Block, ids *wire.IDs, names *wire.Names) (json.RawMessage, error) {
 	switch b := b.(type) {
 	case msg.Text:

@@ -32,15 +32,23 @@ type body struct {
 type message struct {
 	Role    msg.Role
 	Content []json.RawMessage
+	whole   json.RawMessage // both, encoded; nil: not yet
+}
+
+func (m message) encode() (json.RawMessage, error) {
+	if m.whole != nil {
+		return m.whole, nil
+	}
+	return wire.MarshalLists(struct {
+		Role msg.Role `json:"role"`
+	}{m.Role}, wire.List{Name: "content", Values: m.Content})
 }
 
 // encode writes the body out.
 func (b *body) encode() ([]byte, error) {
 	messages := make([]json.RawMessage, len(b.Messages))
 	for i, m := range b.Messages {
-		raw, err := wire.MarshalLists(struct {
-			Role msg.Role `json:"role"`
-		}{m.Role}, wire.List{Name: "content", Values: m.Content})
+		raw, err := m.encode()
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +101,7 @@ func (m *Model) body(req provider.Request, p purpose) (raw []byte, betas []strin
 	turns := m.turns(req.Messages)
 	m.think(&b, req.Options, turns)
 	m.choose(&b, req, names)
-	if b.Messages, err = m.messages(turns, names); err != nil {
+	if b.Messages, err = m.messages(turns, req.Tools, names); err != nil {
 		return nil, nil, nil, err
 	}
 	if b.Tools, err = m.tools(req, names); err != nil {
@@ -364,7 +372,8 @@ func (m *Model) breakpoints(b *body, turns []wire.Turn) {
 		if turns[i].Role != msg.User {
 			continue
 		}
-		content := b.Messages[i].Content
+		content := slices.Clone(b.Messages[i].Content) // what was encoded stays without marks
+		b.Messages[i].Content, b.Messages[i].whole = content, nil
 		for j := len(content) - 1; j >= 0; j-- {
 			if _, raw := turns[i].Content[j].Block.(msg.Unknown); !raw {
 				content[j] = withMember(content[j], mark)
