@@ -54,13 +54,14 @@ const (
 
 // doorOf is the path of a session's socket. A path may have a hundred bytes or so; where the home is too
 // deep the socket stands in the temporary folder, under a name of the same length for all.
-func doorOf(places config.Places, session string) string {
+func doorOf(places config.Places, session string) (string, error) {
 	path := filepath.Join(places.Home, "run", session+".sock")
 	if len(path) <= 100 {
-		return path
+		return path, nil
 	}
 	sum := sha256.Sum256([]byte(path))
-	return filepath.Join(os.TempDir(), fmt.Sprintf("myelin-%d", os.Geteuid()), hex.EncodeToString(sum[:8])+".sock")
+	temp, err := userTemp()
+	return filepath.Join(temp, hex.EncodeToString(sum[:8])+".sock"), err
 }
 
 // open listens, once. Without a socket tasks are only reached from inside.
@@ -70,8 +71,11 @@ func (d *door) open() {
 	if d.l != nil || d.closed || d.s.opts.NoPersist {
 		return
 	}
-	path := doorOf(d.s.rooms.settings.places, d.s.part.session.Get().ID)
-	l, err := listen(path)
+	path, err := doorOf(d.s.rooms.settings.places, d.s.part.session.Get().ID)
+	var l net.Listener
+	if err == nil {
+		l, err = listen(path)
+	}
 	if err != nil {
 		d.s.emit(proto.Notice{Level: "warning", Key: "door", Text: "Other processes cannot reach the tasks of this session: " + err.Error()})
 		return
@@ -219,7 +223,10 @@ func findDoor(o Options, session string) (string, error) {
 		return "", err
 	}
 	info, err := findSession(shelfOf(places), o.Cwd, session)
-	return doorOf(places, info.ID), err
+	if err != nil {
+		return "", err
+	}
+	return doorOf(places, info.ID)
 }
 
 // StopTask stops a task of a session that is open in another process, and returns it as it ended.

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/providers/offline"
 	"github.com/myelin-agent/myelin/internal/providers/record"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
+	"github.com/myelin-agent/myelin/internal/sys/ownfolder"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 	"github.com/myelin-agent/myelin/internal/sys/twotier"
@@ -70,7 +72,8 @@ type rooms struct {
 	live       task.Live
 	watched    *watched
 	door       *door
-	files      tool.Files // the door through which files are changed
+	tempBase   func() string // of the folders for temporary files; computed once
+	files      tool.Files    // the door through which files are changed
 
 	flagRules permission.Lists
 	readOnly  atomic.Bool // a person declined to trust the folder
@@ -166,7 +169,7 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 		return err
 	}
 	s.begin(conversation)
-	r.watched, r.door = &watched{s: s}, &door{s: s}
+	r.watched, r.door, r.tempBase = &watched{s: s}, &door{s: s}, sync.OnceValue(tempBase)
 	r.hooks = hook.New(s.hookConfig())
 	r.history = transcript.OpenHistory(filepath.Join(r.settings.places.Home, "history.jsonl"))
 	r.pages = twotier.New(twotier.Config[[]byte]{
@@ -505,7 +508,25 @@ func (r *rooms) dir() string {
 
 // temp is a folder commands may write to.
 func (r *rooms) temp() string {
-	return filepath.Join(os.TempDir(), fmt.Sprintf("myelin-%d", os.Geteuid()), r.session.part.session.Get().ID)
+	return filepath.Join(r.tempBase(), r.session.part.session.Get().ID)
+}
+
+// userTemp is this user's folder in the system's temporary one, by the name other processes of ours know.
+func userTemp() (string, error) {
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("myelin-%d", os.Geteuid()))
+	return path, ownfolder.Make(path)
+}
+
+// tempBase is [userTemp], or a folder under a name of its own where somebody has taken that one.
+func tempBase() string {
+	path, err := userTemp()
+	if err == nil {
+		return path
+	}
+	if own, err := os.MkdirTemp("", "myelin-"); err == nil {
+		return own
+	}
+	return path // making the session's folder in it tells what is wrong
 }
 
 func random8() (out [8]byte) {
