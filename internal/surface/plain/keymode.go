@@ -160,10 +160,11 @@ func (k *keyFace) farewell() {
 	_, _ = k.term.Write(append(out, k.painter.leave()...))
 }
 
-// restore leaves the terminal as it was found, with the cursor on a free row.
+// restore leaves the terminal as it was found, with the cursor on a free row. Keys stop coming here
+// first: what is typed once the screen shows that the terminal was given back is the next owner's.
 func (k *keyFace) restore() {
-	_, _ = k.term.Write(append(k.painter.leave(), modesOff...))
 	_ = k.term.Raw(false)
+	_, _ = k.term.Write(append(k.painter.leave(), modesOff...))
 }
 
 func (k *keyFace) readKeys(ctx context.Context) <-chan []byte {

@@ -89,16 +89,26 @@ func (t *osTerminal) Read(p []byte) (int, error) {
 			}
 			continue
 		}
-		n, err := t.in.Read(p)
-		t.mend(p[:n])
-		return n, err
+		if n, mine, err := t.take(p); mine {
+			return n, err
+		}
 	}
+}
+
+// take reads the keys that are there, unless the terminal has another owner by now: they are its.
+func (t *osTerminal) take(p []byte) (n int, mine bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.raw {
+		return 0, false, nil
+	}
+	n, err = t.in.Read(p)
+	t.mend(p[:n])
+	return n, true, err
 }
 
 // mend makes Enter of the line ends in what was typed before keys came one by one.
 func (t *osTerminal) mend(p []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	n := min(t.ahead, len(p))
 	t.ahead -= n
 	for i, b := range p[:n] {
