@@ -153,7 +153,7 @@ type Owner struct {
 func (o *Owner) Live() []*Process {
 	var out []*Process
 	for _, p := range o.snapshot() {
-		if !p.isEnded() || len(p.Left()) > 0 {
+		if ended, _ := p.isEnded(); !ended || len(p.Left()) > 0 {
 			out = append(out, p)
 		}
 	}

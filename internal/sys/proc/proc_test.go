@@ -258,6 +258,34 @@ func TestStopEndsTheWholeTree(t *testing.T) {
 	}
 }
 
+// What a stop is still ending has not been left behind.
+func TestNothingIsLeftByWhatIsBeingStopped(t *testing.T) {
+	for name, stop := range map[string]func(*proc.Owner, *proc.Process){
+		"stop":        func(_ *proc.Owner, p *proc.Process) { p.Stop("the test says so") },
+		"owner's end": func(o *proc.Owner, _ *proc.Process) { o.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOwner(t, proc.Options{Grace: 400 * time.Millisecond})
+			out := newBuffer()
+			p, err := o.Start(sh(`(trap '' TERM; echo ready; while :; do sleep 0.05; done) & wait`, out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.until(t, 1)
+			stopped := make(chan struct{})
+			go func() { // ends with the stop
+				defer close(stopped)
+				stop(o, p)
+			}()
+			<-p.Done() // the head heeds the polite signal, the other waits for the last one
+			if left := p.Left(); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+			<-stopped
+		})
+	}
+}
+
 func TestHostCloseEndsWhatLostItsMarker(t *testing.T) {
 	h := proc.NewHost(proc.Options{Grace: 100 * time.Millisecond})
 	o := h.Owner("x")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,6 +80,7 @@ func (o *Owner) Start(spec Spec) (*Process, error) {
 	}
 	defer files.closeTheirs()
 	o.host.started.Store(true)
+	o.host.record.ready()
 	attr := &os.ProcAttr{Dir: spec.Dir, Env: withMark(env, mark), Files: files.all, Sys: sysAttr(spec.Keep)}
 	p.os, err = o.host.starter.start(path, append([]string{spec.Path}, spec.Args...), attr)
 	if err != nil {
@@ -228,35 +230,42 @@ func (p *Process) Exit() Exit {
 
 // Left returns what lives of the program's tree, without its head. It costs nothing when nothing
 // was left behind; otherwise it looks through all processes. What a wrapper held is dying when the
-// wrapper has ended; Left then waits a moment for it.
+// wrapper has ended, and what is being stopped ends with the stop; Left waits for both.
 func (p *Process) Left() []Info {
 	p.look.Lock()
 	defer p.look.Unlock()
 	if p.gone {
 		return nil
 	}
-	if p.isEnded() && (p.quiet() || p.spec.Wraps && waitFor(wrapTime, p.quiet)) {
+	ended, stopped := p.isEnded()
+	if ended && (p.quiet() || p.spec.Wraps && waitFor(wrapTime, p.quiet)) {
 		p.gone = true
 		p.leave()
 		return nil
 	}
-	found := members(query{roots: []root{p.root()}, mark: p.mark})
-	out := found[:0]
-	for _, i := range found {
-		if i.PID != p.id.PID {
-			out = append(out, i)
-		}
+	out := p.below()
+	if ended && stopped && len(out) > 0 {
+		waitFor(p.owner.host.opts.Grace+killTime, func() bool {
+			out = p.below()
+			return len(out) == 0
+		})
 	}
-	if len(out) == 0 && p.isEnded() {
+	if len(out) == 0 && ended {
 		p.gone = true
 		p.leave()
 	}
 	return out
 }
 
+// below is what lives of the program's tree, without its head.
+func (p *Process) below() []Info {
+	found := members(query{roots: []root{p.root()}, mark: p.mark})
+	return slices.DeleteFunc(found, func(i Info) bool { return i.PID == p.id.PID })
+}
+
 // Signal sends a signal to the program's process group. A program that has ended is no error.
 func (p *Process) Signal(sig os.Signal) error {
-	if p.isEnded() {
+	if ended, _ := p.isEnded(); ended {
 		return nil
 	}
 	return signalGroup(p, sig)
@@ -315,10 +324,11 @@ func (p *Process) Release() bool {
 	return true
 }
 
-func (p *Process) isEnded() bool {
+// isEnded tells whether the head has ended, and whether a stop of ours ended it.
+func (p *Process) isEnded() (ended, stopped bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ended
+	return p.ended, p.why != ""
 }
 
 func (p *Process) root() root {

@@ -56,6 +56,16 @@ func (r *record) head() line {
 	return line{Op: "host", V: recordVersion, Boot: bootID(), Mark: r.host, PID: os.Getpid()}
 }
 
+// ready makes file and watcher before the first program: what starts then and is not noted yet when we
+// are killed is found by its mark.
+func (r *record) ready() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.open()
+	}
+}
+
 // job notes a started program. What cannot be written is reported: the program runs all the same.
 func (r *record) job(p *Process) {
 	l := line{Op: "job", Mark: p.mark, PID: p.id.PID, Start: p.id.Start, Label: p.spec.Label}
@@ -64,7 +74,6 @@ func (r *record) job(p *Process) {
 	if r.closed {
 		return
 	}
-	r.open()
 	r.jobs[l.Mark] = l
 	r.write(l)
 }
@@ -78,7 +87,7 @@ func (r *record) keep(p *Process) {
 	r.write(l)
 }
 
-// open makes file and watcher at the first program. Caller holds mu.
+// open makes file and watcher, once. Caller holds mu.
 func (r *record) open() {
 	if r.opened {
 		return
@@ -218,27 +227,32 @@ func Leftovers(runDir string) ([]Leftover, error) {
 	}
 	var out []Leftover
 	var errs []error
-	var all map[int]row
 	for _, path := range names {
-		lines, alive, err := readRecord(path)
+		l, some, err := lookInto(path)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("look for leftovers: %w", err))
-			continue
 		}
-		if alive {
-			continue
+		if some {
+			out = append(out, l)
 		}
-		if all == nil {
-			all = table()
-		}
-		l, some := leftover(path, lines, all)
-		if !some {
-			_ = os.Remove(path)
-			continue
-		}
-		out = append(out, l)
 	}
 	return out, errors.Join(errs...)
+}
+
+// lookInto looks into one record, and takes it away when it names nothing. It looks twice before that:
+// the watcher may have ended all and noted it after the record was read and before the table was.
+func lookInto(path string) (l Leftover, some bool, err error) {
+	for range 2 {
+		lines, alive, err := readRecord(path)
+		if err != nil || alive {
+			return Leftover{}, false, err
+		}
+		if l, some = leftover(path, lines, table()); some {
+			return l, true, nil
+		}
+	}
+	_ = os.Remove(path)
+	return Leftover{}, false, nil
 }
 
 func escapeGlob(dir string) string {

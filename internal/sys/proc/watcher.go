@@ -117,7 +117,11 @@ func watch(recordPath string, grace time.Duration) {
 	f, err := os.OpenFile(recordPath, os.O_WRONLY|os.O_APPEND, 0)
 	if err == nil {
 		defer f.Close()
-		_, _ = lockFile(f) // tells a next start that the work is being done
+		// The lock tells a next start that the work is being done. A reader holds it for a moment.
+		waitFor(time.Second, func() bool {
+			free, err := lockFile(f)
+			return free || err != nil
+		})
 	}
 	for _, i := range endTrees(found.query, grace) {
 		data, merr := json.Marshal(line{Op: "ended", PID: i.PID, Start: i.Start, Label: i.Name})
