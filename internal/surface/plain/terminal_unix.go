@@ -102,12 +102,17 @@ func (t *osTerminal) take(p []byte) (n int, mine bool, err error) {
 	if !t.raw {
 		return 0, false, nil
 	}
+	// Somebody else on this terminal may have taken them; a read would then wait, and with it Raw.
+	there := []unix.PollFd{{Fd: int32(t.in.Fd()), Events: unix.POLLIN}}
+	if some, err := unix.Poll(there, 0); err != nil || some == 0 {
+		return 0, false, nil // the wait that follows meets the same error
+	}
 	n, err = t.in.Read(p)
 	t.mend(p[:n])
 	return n, true, err
 }
 
-// mend makes Enter of the line ends in what was typed before keys came one by one.
+// mend makes Enter of the line ends in what was typed before keys came one by one. Caller holds mu.
 func (t *osTerminal) mend(p []byte) {
 	n := min(t.ahead, len(p))
 	t.ahead -= n
