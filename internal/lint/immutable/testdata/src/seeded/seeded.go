@@ -43,17 +43,17 @@ func get(s store.Slice[State], st *store.Store[root]) { // want get:"changes .2 
 func variables(s store.Slice[State]) { // want variables:"changes .2."
 	st := s.Get()
 	list := st.List
-	list[0] = 1             // want `assignment to list`
-	_ = append(list, 1)     // want `append to list`
-	st.List = append(st.List[:0], 2) // want `assignment to st.List` `append to st.List`
-	copy(list, []int{1})    // want `copy on list`
-	slices.Sort(list)       // want `Sort on list`
-	sort.Ints(list[1:])     // want `Ints on`
+	list[0] = 1                                              // want `assignment to list`
+	_ = append(list, 1)                                      // want `append to list`
+	st.List = append(st.List[:0], 2)                         // want `assignment to st.List` `append to st.List`
+	copy(list, []int{1})                                     // want `copy on list`
+	slices.Sort(list)                                        // want `Sort on list`
+	sort.Ints(list[1:])                                      // want `Ints on`
 	slices.SortFunc(st.Items, func(a, b *helpers.Item) int { // want `SortFunc on`
 		a.N = 0 // want `assignment to a.N`
 		return a.N - b.N
 	})
-	maps.Copy(st.Map, map[string]int{})   // want `Copy on`
+	maps.Copy(st.Map, map[string]int{})  // want `Copy on`
 	_ = json.Unmarshal([]byte("{}"), st) // want `Unmarshal into`
 	var m map[string]int
 	if st.N > 0 {
@@ -90,9 +90,9 @@ func updates(s store.Slice[State]) { // want updates:"changes .2."
 	s.Set(func(prev *State) *State {
 		next := *prev
 		next.N = 1
-		next.List[0] = 1                     // want `assignment to next.List`
-		next.List = append(next.List, 1)     // want `append to next.List`
-		next.Map["x"] = 1                    // want `assignment to next.Map`
+		next.List[0] = 1                 // want `assignment to next.List`
+		next.List = append(next.List, 1) // want `append to next.List`
+		next.Map["x"] = 1                // want `assignment to next.Map`
 		next.Items = slices.Clone(prev.Items)
 		next.Items[0] = nil
 		next.Items[0].N = 1 // want `assignment to next.Items`
