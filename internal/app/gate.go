@@ -98,7 +98,7 @@ func (g *gate) request(call tool.Call) permission.Request {
 func (g *gate) decide(req permission.Request) permission.Decision {
 	p := g.policy()
 	if req.Traits.Command != "" { // only shell commands are confined, and only they need to know what the machine can do
-		p.Sandbox = g.s.rooms.box.policy()
+		p.Sandbox = g.s.rooms.box.Policy()
 	}
 	return permission.Decide(req, p)
 }
@@ -146,7 +146,7 @@ func (g *gate) handler(t *turn, call tool.Call) *permission.Handler {
 	s := g.s
 	h := &permission.Handler{
 		Branch: permission.Alone, Decide: g.again(call), Changed: g.watch, Hooks: g.permissionHooks, Refusals: &t.refusals,
-		NoReadOnly: g.planShell(call) && !s.rooms.box.readOnly(),
+		NoReadOnly: g.planShell(call) && !s.rooms.box.ReadOnly(),
 		Allowed: func() {
 			s.part.permission.Set(func(p *permission.State) *permission.State { return p.Allowed() })
 		},

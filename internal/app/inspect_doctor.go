@@ -186,13 +186,13 @@ func (d doctor) session(l looked) {
 
 // sandbox tells whether shell commands are confined.
 func (d doctor) sandbox(l looked) {
-	if l.rooms.box.wanted() == "off" {
+	if l.rooms.box.Wanted() == "off" {
 		d.tell(Check{Name: "sandbox", Status: "info", Detail: "off by the settings"})
 		return
 	}
-	st := l.rooms.box.status()
+	st := l.rooms.box.Status()
 	c := Check{Name: "sandbox", Status: "ok", Detail: strings.TrimSpace(st.State() + " " + st.Backend)}
-	if _, on := l.rooms.box.on(); !on {
+	if _, on := l.rooms.box.On(); !on {
 		c.Status, c.Fix = "warning", st.Fix
 		c.Detail = orText(st.Reason, c.Detail) + "; commands are asked for instead"
 	}

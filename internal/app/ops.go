@@ -166,7 +166,7 @@ func (s *Session) save(u proto.PermissionUpdate) error {
 			saved, err = w.Set(s.ctx, scope, "permissions.defaultMode", raw)
 		}
 		if err == nil {
-			s.rooms.box.sys.Accept(saved.Path) // it was us, not a command that runs
+			s.rooms.box.Accept(saved.Path) // it was us, not a command that runs
 		}
 		return err
 	})

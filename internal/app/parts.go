@@ -260,7 +260,7 @@ func cmdStatus(_ context.Context, s *Session, _ string) (string, error) {
 		for _, p := range state.Errors {
 			fmt.Fprintf(w, "problem\t%s\n", p)
 		}
-		fmt.Fprintf(w, "sandbox\t%s\n", s.sandboxLine())
+		fmt.Fprintf(w, "sandbox\t%s\n", s.rooms.box.Line())
 		if off := s.part.hook.Get().Disabled; off != "" {
 			fmt.Fprintf(w, "hooks\toff: %s\n", off)
 		}

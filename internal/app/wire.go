@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/myelin-agent/myelin/internal/app/confine"
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -60,7 +61,7 @@ type rooms struct {
 
 	hooks      *hook.Hooks
 	gate       *gate
-	box        *box
+	box        *confine.Confiner
 	classifier *permission.Classifier
 	shaper     *shaping.Shaper
 	prompt     *prompt.Prompt
@@ -162,7 +163,7 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 	})
 	s.part.trust.Set(func(*trust.State) *trust.State { return &decision.State })
 	r.shaper = shaping.New(s.shapingConfig())
-	r.gate, r.box = newGate(s), newBox(s)
+	r.gate, r.box = newGate(s), newConfiner(s)
 	conversation, err := s.openTranscript(o)
 	if err != nil {
 		return err
@@ -180,8 +181,8 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 		return err
 	}
 	s.applyConfig(s.config())
-	r.box.tidy()
-	if err := r.box.announce(); err != nil {
+	r.box.Tidy()
+	if err := s.announceSandbox(); err != nil {
 		return err
 	}
 	if err := s.buildTools(o); err != nil {
@@ -455,7 +456,7 @@ func (r *rooms) close(ctx context.Context) error {
 		r.host.Close()
 	}
 	if r.box != nil {
-		r.box.sys.Close()
+		r.box.Close()
 	}
 	if r.policy != nil {
 		r.policy.Close()

@@ -58,7 +58,7 @@ func floor(path string) (floor, room string) {
 		return "", "" // not ours
 	}
 	parts := strings.Split(strings.TrimPrefix(rest, "internal/"), "/")
-	if parts[0] == "app" || parts[0] == "cmd" {
+	if parts[0] == "cmd" {
 		return parts[0], ""
 	}
 	if len(parts) == 1 {
@@ -103,8 +103,10 @@ func allowed(from, to string) (bool, string) {
 	}
 	if f == g {
 		switch {
-		case room == other: // parts of one room
+		case room == other, f == "app" && room == "": // parts of one room; the wiring knows every room of its floor
 			return true, ""
+		case f == "app" && other == "":
+			return false, "a room of app does not know app: it is handed functions and slices"
 		case slices.Contains(sideways[f+" "+room], other):
 			return true, ""
 		case f == "providers" && other == "wire", f == "providers" && room == "discover", f == "surface" && room == "cli":

@@ -1,0 +1,264 @@
+// Package confine turns settings and permission rules into the profile of the shell sandbox: which
+// commands run inside, what they may write, read and reach, and what becomes of a connection to a
+// host on no list. The mechanism is [sandbox]; whether a command runs at all is decided elsewhere.
+//
+// It is handed functions and one slice of the state, and reads folders, rules and settings of the
+// present session through them each time: nothing of a session is captured. It is not for tools
+// that run outside. Begin with [New] and [Confiner.Run].
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/store"
+	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+	"github.com/myelin-agent/myelin/internal/tools/bash"
+)
+
+// Given is what a [Confiner] is handed. Every function reads the present session and does not wait,
+// unless it says so.
+type Given struct {
+	Context  context.Context // ends with the session; bounds the trial of the machine
+	Config   func() *config.State
+	Env      func() config.Environ
+	Places   config.Places
+	State    store.Slice[permission.State]
+	Policy   func() permission.Policy // the rules and the mode of this moment
+	Planning func() bool
+
+	Temp       func() string // the session's folder for temporary files
+	SessionDir func() string // the session's own folder: what is put aside goes there
+	ProjectKey func() string // the name of the project below folders that all projects share
+
+	Owner *proc.Owner
+	Hold  func() (release func()) // settings that change meanwhile are loaded after release
+
+	DropIn   bool                                                            // "auto" is off: hosts of this mode expect to be asked
+	Answers  bool                                                            // somebody can answer questions
+	Ask      func(context.Context, proto.Ask) (proto.Answer, error)          // may wait for a person
+	Classify func(ctx context.Context, host, port string) permission.Verdict // may wait for a model; nil: there is none
+	NewID    func() string
+	Grant    func(proto.PermissionUpdate) // may write settings
+	Notice   func(proto.Notice)
+	Early    func(proto.Notice) // the same before anybody listens
+}
+
+// ErrRequired is wrapped by the error of [Confiner.Announce] that ends a start.
+var ErrRequired = errors.New("the sandbox is required and cannot be had")
+
+// Confiner is the shell sandbox of a session: what the settings ask for, and what this machine can
+// do. It is safe for concurrent use.
+type Confiner struct {
+	given Given
+	sys   *sandbox.Box
+	asks  sync.Map // host:port → *hostAsk: one question a host, others wait
+}
+
+// New makes the sandbox of a session. It starts nothing and touches nothing.
+func New(given Given) *Confiner {
+	return &Confiner{given: given, sys: sandbox.New(sandbox.Options{
+		StateDir: filepath.Join(given.Places.Home, "sandbox"),
+		Report:   func(err error) { given.Early(proto.Notice{Level: "warning", Text: err.Error()}) },
+	})}
+}
+
+// Tidy ends what sessions that were killed have left running, names it, and removes what their
+// sandboxes left on disk.
+func (c *Confiner) Tidy() {
+	warn := func(text string) {
+		c.given.Early(proto.Notice{Level: "warning", Key: "leftovers", Text: text})
+	}
+	if err := c.sys.Clean(); err != nil {
+		warn(err.Error())
+	}
+	left, err := proc.Leftovers(filepath.Join(c.given.Places.Home, "run"))
+	if err != nil {
+		warn(err.Error())
+	}
+	for _, l := range left {
+		names := append([]string{}, l.Labels...)
+		l.End(0)
+		if len(names) > 0 {
+			warn("A session that was killed had left running, and it was ended: " + strings.Join(names, "; "))
+		}
+	}
+}
+
+// Wanted is the setting sandbox.enabled: "on" at any level, "off", or "auto".
+func (c *Confiner) Wanted() string {
+	state := c.given.Config()
+	if v, _, ok := config.Value[bool](state, "sandbox.enabled"); ok {
+		return map[bool]string{true: "on", false: "off"}[v]
+	}
+	if setting(state, "sandbox.enabled", "auto") != "auto" || c.given.DropIn {
+		return "off"
+	}
+	return "auto"
+}
+
+// Status is what this machine can do. The first call may try it out.
+func (c *Confiner) Status() sandbox.Status {
+	return c.sys.Probe(c.given.Context, sandbox.Config{Bwrap: setting(c.given.Config(), "sandbox.bwrapPath", ""), Nested: c.weaker()})
+}
+
+// Forget drops what is known of the machine, so that the next Status tries it out.
+func (c *Confiner) Forget() { c.sys.Forget() }
+
+// Accept says that this program itself has just written these files, not a command that runs.
+func (c *Confiner) Accept(paths ...string) { c.sys.Accept(paths...) }
+
+// Close finishes what nobody has finished. The processes must have been ended before.
+func (c *Confiner) Close() { c.sys.Close() }
+
+// Line is the sandbox in one line, for people.
+func (c *Confiner) Line() string {
+	if c.Wanted() == "off" {
+		return "off"
+	}
+	return c.Status().State()
+}
+
+func (c *Confiner) weaker() bool {
+	return setting(c.given.Config(), "sandbox.enableWeakerNestedSandbox", false)
+}
+
+// On says whether shell commands run inside, and at which level.
+func (c *Confiner) On() (sandbox.Level, bool) {
+	want := c.Wanted()
+	if want == "off" {
+		return sandbox.None, false
+	}
+	level := c.Status().Level
+	return level, level == sandbox.Full || level == sandbox.Seatbelt || (want == "on" && level == sandbox.Partial)
+}
+
+// Policy is what decisions know of the sandbox.
+func (c *Confiner) Policy() permission.Sandbox {
+	level, on := c.On()
+	state := c.given.Config()
+	return permission.Sandbox{
+		Enabled:         on,
+		NoAutoAllow:     !setting(state, "sandbox.autoAllowBashIfSandboxed", true) || (level == sandbox.Partial && !c.weaker()) || c.scrubs(),
+		NoEscape:        !setting(state, "sandbox.allowUnsandboxedCommands", true),
+		Excluded:        setting[[]string](state, "sandbox.excludedCommands", nil),
+		ReadOnlyMissing: c.given.Planning() && !c.ReadOnly(), // looked at in plan mode only, for it costs a trial
+	}
+}
+
+// scrubs says whether the environment of commands is to be scrubbed, which ends the automatic allow.
+func (c *Confiner) scrubs() bool {
+	v, set, err := c.given.Env().Bool("MYELIN_SUBPROCESS_ENV_SCRUB")
+	return v && set && err == nil
+}
+
+// ReadOnly says whether a command can be confined to reading, which plan mode needs whatever the
+// settings say.
+func (c *Confiner) ReadOnly() bool {
+	level := c.Status().Level
+	return level == sandbox.Full || level == sandbox.Seatbelt
+}
+
+// Announce enters the state of the sandbox, and refuses the start with an [ErrRequired] when it is
+// required and missing.
+func (c *Confiner) Announce() error {
+	want := c.Wanted()
+	if want == "off" {
+		c.enter("off", "", nil)
+		return nil
+	}
+	required := setting(c.given.Config(), "sandbox.failIfUnavailable", false)
+	if want == "auto" && !required {
+		return nil // looked at when the first command needs it: a start must not pay for it
+	}
+	st := c.Status()
+	c.enter(st.State(), st.Backend, st.Missing)
+	if _, on := c.On(); on {
+		return nil
+	}
+	if required {
+		return fmt.Errorf("%w: %s. %s", ErrRequired, st.Reason, st.Fix)
+	}
+	c.given.Early(proto.Notice{Level: "warning", Key: "sandbox", Text: fmt.Sprintf("The sandbox is asked for and cannot be had: %s. %s Commands are asked for instead.", st.Reason, st.Fix)})
+	return nil
+}
+
+func (c *Confiner) enter(state, backend string, missing []string) {
+	c.given.State.Set(func(p *permission.State) *permission.State {
+		if p.Sandbox.State == state && p.Sandbox.Backend == backend {
+			return p
+		}
+		next := *p
+		next.Sandbox = permission.SandboxState{State: state, Backend: backend, Missing: missing}
+		return &next
+	})
+}
+
+// Run is the [bash.Runner] of the session: it starts a command as it was decided that it must be
+// confined, and never otherwise.
+func (c *Confiner) Run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
+	if how.Level == tool.Unconfined {
+		return bash.Unconfined(c.given.Owner)(spec, how)
+	}
+	st := c.Status()
+	c.enter(st.State(), st.Backend, st.Missing)
+	cfg, err := c.prepared(how)
+	if err != nil {
+		return bash.Run{}, err
+	}
+	release := c.given.Hold() // what it writes is checked before it is loaded
+	inside := bash.Confined(c.sys, c.given.Owner, func() sandbox.Config { return cfg }, func(notes []string) {
+		c.given.Notice(proto.Notice{Level: "warning", Text: "The sandbox: " + strings.Join(notes, "; ")})
+	})
+	run, err := inside(spec, how)
+	if err != nil {
+		release()
+		return bash.Run{}, err
+	}
+	told := run.After
+	run.After = func(exit proc.Exit, output string) string {
+		defer release()
+		return told(exit, output)
+	}
+	return run, nil
+}
+
+// Start starts a program in the sandbox that the settings describe, whether or not they ask for it.
+// The caller must call Finish when it has ended.
+func (c *Confiner) Start(spec proc.Spec) (*sandbox.Command, error) {
+	cfg, err := c.prepared(tool.Confinement{Level: tool.Sandboxed})
+	if err != nil {
+		return nil, err
+	}
+	return c.sys.Start(c.given.Owner, spec, cfg)
+}
+
+// prepared is profile with the folders made that must be there: what does not exist cannot be made
+// writable.
+func (c *Confiner) prepared(how tool.Confinement) (sandbox.Config, error) {
+	cfg := c.profile(how)
+	for _, dir := range []string{cfg.Cache, cfg.Temp} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return cfg, fmt.Errorf("make a folder for the sandbox: %w", err)
+		}
+	}
+	return cfg, nil
+}
+
+// setting is the effective value of a key, or otherwise.
+func setting[T any](s *config.State, key string, otherwise T) T {
+	if v, _, ok := config.Value[T](s, key); ok {
+		return v
+	}
+	return otherwise
+}

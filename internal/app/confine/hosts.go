@@ -1,0 +1,128 @@
+package confine
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+)
+
+// decideHost decides a connection of a sandboxed command: lists and rules, then the classifier in auto
+// mode, or whoever can answer. There is one question a host; others wait for its answer.
+func (c *Confiner) decideHost(ctx context.Context, to sandbox.Host) sandbox.Decision {
+	host, port := to.Name, strconv.Itoa(to.Port)
+	d := permission.DecideHost(host, port, c.hostPolicy())
+	switch {
+	case d.Behavior == permission.Allow:
+		return sandbox.Decision{Allow: true, Local: d.Named}
+	case d.Behavior == permission.Deny:
+		return sandbox.Decision{Why: cmp.Or(d.Reason, "the host is on no list")}
+	}
+	return c.once(ctx, d.Host, port, d.Classify)
+}
+
+func (c *Confiner) hostPolicy() permission.HostPolicy {
+	state, policy := c.given.Config(), c.given.Policy()
+	return permission.HostPolicy{
+		Allowed: setting[[]string](state, "sandbox.network.allowedDomains", nil), Denied: setting[[]string](state, "sandbox.network.deniedDomains", nil),
+		ManagedAllowed: managed(state, "sandbox.network.allowedDomains"), ManagedDenied: managed(state, "sandbox.network.deniedDomains"),
+		ManagedOnly: setting(state, "sandbox.network.allowManagedDomainsOnly", false), Strict: setting(state, "sandbox.network.strictAllowlist", false),
+		Rules: policy.Rules, Mode: policy.Mode, Granted: c.given.State.Get().GrantedHosts(),
+	}
+}
+
+// hostAsk is one open question about a host.
+type hostAsk struct {
+	done   chan struct{}
+	answer sandbox.Decision
+}
+
+// once settles what no list decides, or waits for the answer to the same question.
+func (c *Confiner) once(ctx context.Context, host, port string, classify bool) sandbox.Decision {
+	mine := &hostAsk{done: make(chan struct{})}
+	if other, waits := c.asks.LoadOrStore(host+":"+port, mine); waits {
+		select {
+		case <-other.(*hostAsk).done:
+			return other.(*hostAsk).answer
+		case <-ctx.Done():
+			return sandbox.Decision{Why: "nobody answered in time"}
+		}
+	}
+	defer c.asks.Delete(host + ":" + port)
+	defer close(mine.done)
+	mine.answer = c.settle(ctx, host, port, classify)
+	return mine.answer
+}
+
+func (c *Confiner) settle(ctx context.Context, host, port string, classify bool) sandbox.Decision {
+	if classify && c.given.Classify != nil {
+		if d, ok := c.classified(ctx, host, port); ok {
+			return d
+		}
+	}
+	if !c.given.Answers {
+		return sandbox.Decision{Why: "no entry allows the host, and nobody can be asked"}
+	}
+	return c.ask(ctx, host, port)
+}
+
+// classified asks the classifier. Its yes counts until new content arrives, its no for the turn; both
+// end with a change of mode or rules. Without a verdict nothing is let out and nothing is kept. false: the
+// conversation is too long for it, so that a person has to say.
+func (c *Confiner) classified(ctx context.Context, host, port string) (sandbox.Decision, bool) {
+	before := c.given.State.Get()
+	v := c.given.Classify(ctx, host, port)
+	allowed := v.Kind == permission.VerdictAllow
+	switch {
+	case v.Kind == permission.VerdictTooLong:
+		return sandbox.Decision{}, false
+	case !allowed && v.Kind != permission.VerdictBlock:
+		return sandbox.Decision{Why: "no entry allows the host, and the classifier gave no verdict: " + cmp.Or(v.Reason, string(v.Kind))}, true
+	}
+	withdrawn := false
+	c.given.State.Set(func(p *permission.State) *permission.State {
+		if withdrawn = p.Mode != before.Mode || p.Revision != before.Revision; withdrawn {
+			return p
+		}
+		return p.WithHost(host+":"+port, permission.HostFor{Allow: allowed, Until: map[bool]string{true: "content", false: "turn"}[allowed]})
+	})
+	switch {
+	case withdrawn:
+		return sandbox.Decision{Why: "the mode or the rules changed while the classifier looked at the host; try again"}, true
+	case !allowed:
+		return sandbox.Decision{Why: "the classifier blocked the host: " + v.Reason}, true
+	}
+	return sandbox.Decision{Allow: true}, true
+}
+
+// ask puts the question to whoever can answer.
+func (c *Confiner) ask(ctx context.Context, host, port string) sandbox.Decision {
+	always := proto.PermissionUpdate{
+		Type: "addRules", Behavior: "allow", Destination: "localSettings",
+		Rules: []proto.RuleValue{{ToolName: "WebFetch", RuleContent: "domain:" + host}},
+	}
+	answer, err := c.given.Ask(ctx, proto.Ask{
+		ID: c.given.NewID(), Kind: proto.AskHost, Title: "A command wants to connect to " + host + ":" + port, Text: host + ":" + port,
+		Reason: "the host is on no list", Rule: "WebFetch(domain:" + host + ")",
+		Options: []proto.Option{
+			{ID: permission.AnswerSession, Label: "Yes, for this session", Behavior: "allow"},
+			{ID: permission.AnswerAlways, Label: "Yes, and don't ask again in this project", Behavior: "allow", Updates: []proto.PermissionUpdate{always}},
+			{ID: permission.AnswerNo, Label: "No", Behavior: "deny"},
+		},
+	})
+	allowed := err == nil && answer.Behavior == "allow"
+	until := "turn"
+	if allowed {
+		until = "session"
+	}
+	c.given.State.Set(func(p *permission.State) *permission.State {
+		return p.WithHost(host+":"+port, permission.HostFor{Allow: allowed, Until: until})
+	})
+	if allowed && answer.Option == permission.AnswerAlways {
+		c.given.Grant(always)
+	}
+	return sandbox.Decision{Allow: allowed, Why: "refused by the user"}
+}
