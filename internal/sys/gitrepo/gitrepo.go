@@ -2,7 +2,8 @@
 // one of a linked worktree, what branch is out, what has changed.
 //
 // Everything up to [Repo.Branch] only reads a few small files and runs nothing, so it may be asked
-// about a folder nobody trusts yet. [Git] runs the git program, with the repository's hooks and
+// about a folder nobody trusts yet; so does [Inert], which tells whether the repository could make
+// git run something. [Git] runs the git program, with the repository's hooks and
 // file-system monitor off. It changes no repository. Begin with [Find].
 package gitrepo
 
