@@ -4,8 +4,7 @@
 //
 // It is no language model. It sees what any model sees, the messages and tools of a request, and
 // keeps nothing between two requests: what it does next follows from the calls and results that
-// stand in the conversation. english.go understands a request, work.go replays what was done for
-// it, the do_*.go files are the kinds of work. Begin with [New].
+// stand in the conversation. request.go parses a prompt, work.go does it. Begin with [New].
 package offline
 
 import (
@@ -32,7 +31,7 @@ func (*Model) Info() provider.Info {
 	return provider.Info{Provider: "offline", ID: "offline", Name: "Offline (no language model)", ContextWindow: 200_000, MaxOutput: 32_000, Local: true}
 }
 
-// reply is an answer: words, then calls.
+// reply is an answer: a text or calls.
 type reply struct {
 	text  string
 	calls []call
@@ -45,66 +44,52 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 			yield(nil, err)
 			return
 		}
-		talk := readTalk(req)
-		r := answer(req.Lane, talk)
-		usage := msg.Usage{Input: tokens(talk.bytes), Output: tokens(len(r.text) + 40*len(r.calls))}
+		c := readConversation(req)
+		r, other := answerOtherLane(req.Lane, c)
+		if !other {
+			r = answer(c)
+		}
+		usage := msg.Usage{Input: tokens(c.bytes), Output: tokens(len(r.text) + 40*len(r.calls))}
 		before := usage
 		before.Output = 0
-		if !yield(provider.Start{ID: answerID(talk), Model: m.Info().ID, Usage: before}, nil) {
+		if !yield(provider.Start{ID: answerID(c), Model: m.Info().ID, Usage: before}, nil) {
 			return
 		}
-		stop, ok := msg.StopEndTurn, true
-		index := 0
-		if r.text != "" {
-			ok = speak(index, r.text, yield)
-			index++
+		stop := msg.StopEndTurn
+		if r.text != "" && !speak(r.text, yield) {
+			return
 		}
-		for i, c := range r.calls {
+		for i, todo := range r.calls { // an answer has a text or calls
 			stop = msg.StopToolUse
-			if !ok {
+			if !announce(i, c.newID(i), todo, yield) {
 				return
 			}
-			ok = announce(index+i, talk.newID(i), c, yield)
 		}
-		if ok {
-			yield(provider.Done{Stop: stop, Usage: usage}, nil)
-		}
+		yield(provider.Done{Stop: stop, Usage: usage}, nil)
 	}
 }
 
 func tokens(bytes int) int { return max(bytes/4, 1) }
 
 // answerID follows from the conversation, so that a run is the same twice.
-func answerID(t talk) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", t.bytes, len(t.ids), t.prompt))
+func answerID(c conversation) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", c.bytes, len(c.ids), c.now.prompt))
 	return "msg_offline_" + hex.EncodeToString(sum[:12])
 }
 
-const pieceSize = 48 // bytes of a delta, about
-
-func speak(index int, text string, yield func(provider.Event, error) bool) bool {
-	if !yield(provider.BlockStart{Index: index, Block: msg.Text{}}, nil) {
+func speak(text string, yield func(provider.Event, error) bool) bool {
+	if !yield(provider.BlockStart{Block: msg.Text{}}, nil) {
 		return false
 	}
-	for _, piece := range pieces(text) {
-		if !yield(provider.Delta{Index: index, Kind: provider.TextDelta, Text: piece}, nil) {
+	text = msg.CleanText(text)
+	for rest := text; rest != ""; {
+		piece := msg.Cut(rest, 48)
+		if !yield(provider.Delta{Kind: provider.TextDelta, Text: piece}, nil) {
 			return false
 		}
+		rest = rest[len(piece):]
 	}
-	return yield(provider.BlockDone{Index: index, Block: msg.Text{Text: text}}, nil)
-}
-
-// pieces cuts text at characters into deltas.
-func pieces(text string) []string {
-	var out []string
-	from := 0
-	for at := range text {
-		if at-from >= pieceSize {
-			out = append(out, text[from:at])
-			from = at
-		}
-	}
-	return append(out, text[from:])
+	return yield(provider.BlockDone{Block: msg.Text{Text: text}}, nil)
 }
 
 func announce(index int, id string, c call, yield func(provider.Event, error) bool) bool {

@@ -1,225 +1,244 @@
 package offline
 
 import (
-	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
 // call is a tool call to be made.
 type call struct {
 	tool  string
-	input any
+	input fields
 }
 
-// work is one request being worked on. A kind of work is written as if each call returned at once;
-// [work.do] gives the result that stands in the conversation already, or notes the call and
-// reports that the work must wait. So the same function runs again from the start in every round,
-// and comes one step further each time.
+// work is one request being worked on. A request is written as if each call returned at once:
+// [work.do] returns the result that stands in the conversation already, or notes the calls and
+// reports that the work must wait. The same function runs again from the start in every round and
+// comes one step further each time.
 type work struct {
-	talk
-	at      int // next place on the tape
+	conversation
+	at      int // number of the next call of this turn
 	said    []string
 	pending []call
-	strange bool // the tape holds calls this work did not make
+	foreign bool // the turn holds calls that this work did not make
 }
 
-// do makes calls side by side and returns their outcomes. ok is false when they have not run yet:
-// the caller returns at once.
-func (w *work) do(calls ...call) (got []outcome, ok bool) {
-	rest := w.tape[w.at:]
-	if len(rest) == 0 {
+// do makes calls side by side and returns their results. ok is false when they have not run yet:
+// the caller must return at once.
+func (w *work) do(calls ...call) (results []outcome, ok bool) {
+	for _, c := range calls {
+		if !w.tools[c.tool] {
+			w.say("I cannot do that: the tool " + c.tool + " is not available in this session.")
+			w.pending = nil
+			return nil, false
+		}
+	}
+	made := w.now.calls[w.at:]
+	if len(made) == 0 {
 		w.pending = calls
 		return nil, false
 	}
-	if len(rest) < len(calls) {
-		w.strange = true
-		return nil, false
-	}
 	for i, c := range calls {
-		if rest[i].call.Name != c.tool {
-			w.strange = true
+		if i >= len(made) || made[i].call.Name != c.tool {
+			w.foreign = true
 			return nil, false
 		}
-		got = append(got, rest[i].result)
+		results = append(results, made[i].result)
 	}
 	w.at += len(calls)
-	return got, true
+	return results, true
 }
 
 // one makes one call.
-func (w *work) one(c call) (outcome, bool) {
-	got, ok := w.do(c)
+func (w *work) one(tool string, input fields) (outcome, bool) {
+	results, ok := w.do(call{tool, input})
 	if !ok {
 		return outcome{}, false
 	}
-	return got[0], true
+	return results[0], true
 }
 
 // say adds a paragraph to the answer.
 func (w *work) say(paragraph string) { w.said = append(w.said, paragraph) }
 
-// look reads files side by side. A file that the conversation has shown already, unchanged, is
-// answered with a note instead of its text; then the text comes from where it stands.
-func (w *work) look(ins ...readInput) (got []outcome, ok bool) {
-	calls := make([]call, len(ins))
-	for i, in := range ins {
-		calls[i] = call{"Read", in}
+// report says what came of a call: what failed and why, or the output under a heading.
+func (w *work) report(what, heading string, o outcome) {
+	output := strings.TrimSpace(o.text)
+	switch {
+	case o.refused():
+		w.say(o.refusal(what))
+	case o.failed:
+		w.say("I could not " + what + ":\n\n" + fence(output))
+	default:
+		w.say(heading + "\n\n" + fence(output))
 	}
-	if got, ok = w.do(calls...); !ok {
-		return nil, false
+}
+
+// fields are the input of a tool.
+type fields map[string]any
+
+// in adds the folder to look in, unless it is the working directory.
+func (f fields) in(where string) fields {
+	if d := dir(where); d != "" {
+		f["path"] = d
 	}
-	var again []call
-	var at []int
-	var others []readInput
-	for i := range got {
-		if !isUnchanged(got[i]) {
-			continue
-		}
-		if earlier, found := w.shownBefore(ins[i]); found {
-			got[i] = earlier
-			continue
-		}
-		other := ins[i] // another range than the one that was read is shown anew
-		other.Offset, other.Limit = max(other.Offset, 1), max(other.Limit, 1999)
-		again, at, others = append(again, call{"Read", other}), append(at, i), append(others, other)
-	}
-	if len(again) == 0 {
-		return got, true
-	}
-	anew, ok := w.do(again...)
+	return f
+}
+
+func read(file, from, to string) request {
+	p, ok := path(file)
 	if !ok {
-		return nil, false
+		return nil
 	}
-	for i, o := range anew {
-		if earlier, found := w.shownBefore(others[i]); isUnchanged(o) && found {
-			o = earlier
+	in := fields{"file_path": p}
+	if first, err := strconv.Atoi(from); err == nil {
+		last, err := strconv.Atoi(to)
+		if err != nil {
+			last = first
 		}
-		got[at[i]] = o
+		in["offset"], in["limit"] = first, max(last-first+1, 1)
 	}
-	return got, true
+	return func(w *work) {
+		if o, ok := w.one("Read", in); ok {
+			w.report("read `"+p+"`", "`"+p+"`:", o)
+		}
+	}
 }
 
-// lookAt reads one file.
-func (w *work) lookAt(in readInput) (outcome, bool) {
-	got, ok := w.look(in)
+func list(where string) request {
+	d := dir(where)
+	if d == "" {
+		d = "."
+	}
+	return func(w *work) {
+		if o, ok := w.one("Bash", fields{"command": "ls -Ap -- " + shellQuote(d)}); ok {
+			w.report("list `"+d+"`", "`"+d+"`:", o)
+		}
+	}
+}
+
+func find(name, where string) request {
+	p, ok := path(name)
+	if !ok && !strings.ContainsAny(p, "*?[{") {
+		return nil
+	}
+	if !strings.Contains(p, "/") {
+		p = "**/" + p
+	}
+	return func(w *work) {
+		if o, ok := w.one("Glob", fields{"pattern": p}.in(where)); ok {
+			w.report("find `"+p+"`", "Files that match `"+p+"`:", o)
+		}
+	}
+}
+
+func search(text, where string) request {
+	text, quoted := unquote(text)
+	if !quoted && strings.ContainsAny(text, " \n") {
+		return nil // part of a sentence
+	}
+	return func(w *work) {
+		if o, ok := w.one("Grep", fields{"pattern": regexp.QuoteMeta(text), "output_mode": "content"}.in(where)); ok {
+			w.report("search for `"+text+"`", "Lines with `"+text+"`:", o)
+		}
+	}
+}
+
+// run runs a command. Without quotation marks the first word must look like a program.
+func run(text string) request {
+	command, quoted := unquote(text)
+	first, _, _ := strings.Cut(command, " ")
+	if !quoted && (!regexp.MustCompile(`^[a-z0-9./_-]+$`).MatchString(first) || first == "the" || first == "a" || first == "it") {
+		return nil
+	}
+	return func(w *work) { w.command(command) }
+}
+
+// command runs a shell command, which may take ten minutes, and says how it ended.
+func (w *work) command(command string) {
+	if o, ok := w.one("Bash", fields{"command": command, "timeout": 600_000}); ok {
+		w.report("run `"+command+"`", "`"+command+"` succeeded:", o)
+	}
+}
+
+// testRunners are files at the top of a project, each with the command that runs its tests, in the
+// order in which they are taken.
+func testRunners() [][2]string {
+	return [][2]string{
+		{"go.mod", "go test ./..."},
+		{"Cargo.toml", "cargo test"},
+		{"package.json", "npm test"},
+		{"pyproject.toml", "pytest"},
+		{"pytest.ini", "pytest"},
+		{"Makefile", "make test"},
+	}
+}
+
+// runTests finds out how the project runs its tests and runs them.
+func runTests(w *work) {
+	var names []string
+	for _, r := range testRunners() {
+		names = append(names, r[0])
+	}
+	o, ok := w.one("Glob", fields{"pattern": "{" + strings.Join(names, ",") + "}"})
 	if !ok {
-		return outcome{}, false
+		return
 	}
-	return got[0], true
-}
-
-func isUnchanged(o outcome) bool {
-	return !o.failed && len(o.text) < 300 && unchangedNote().MatchString(o.text)
-}
-
-// shownBefore finds the newest result of the same read that has the text.
-func (w *work) shownBefore(in readInput) (outcome, bool) {
-	all := w.tape[:w.at]
-	for i := len(w.past); ; i-- {
-		for j := len(all) - 1; j >= 0; j-- {
-			if d := all[j]; d.call.Name == "Read" && !d.result.failed && !isUnchanged(d.result) && inputOf[readInput](d) == in {
-				return d.result, true
-			}
+	if o.failed {
+		w.report("look for the tests", "", o)
+		return
+	}
+	present := map[string]bool{}
+	for line := range strings.Lines(o.text) {
+		line = strings.TrimSpace(line)
+		present[line[strings.LastIndexByte(line, '/')+1:]] = true
+	}
+	for _, r := range testRunners() {
+		if present[r[0]] {
+			w.command(r[1])
+			return
 		}
-		if i == 0 {
-			return outcome{}, false
+	}
+	w.say("I found no way to run tests here: there is none of " + strings.Join(names, ", ") + ". Give me the command: run `…`.")
+}
+
+func replace(old, text, file string) request {
+	old, _ = unquote(old)
+	text, _ = unquote(text)
+	p, ok := path(file)
+	if !ok || old == text {
+		return nil
+	}
+	return func(w *work) {
+		if o, ok := w.one("Read", fields{"file_path": p}); !ok {
+			return
+		} else if o.failed {
+			w.report("read `"+p+"`", "", o)
+			return
 		}
-		all = w.past[i-1].done
+		if o, ok := w.one("Edit", fields{"file_path": p, "old_string": old, "new_string": text, "replace_all": true}); ok {
+			w.report("edit `"+p+"`", fmt.Sprintf("Replaced %q with %q in `%s`:", old, text, p), o)
+		}
 	}
-}
-
-// waiting tells that the work cannot go on in this round.
-func (w *work) waiting() bool { return len(w.pending) > 0 || w.strange }
-
-// has tells whether a tool may be called.
-func (w *work) has(tool string) bool { return w.tools[tool] }
-
-// need says what cannot be done when a tool is missing.
-func (w *work) need(tool, why string) bool {
-	if w.has(tool) {
-		return true
-	}
-	w.say("I cannot " + why + ": the tool " + tool + " is not available in this session.")
-	return false
-}
-
-// The inputs of the tools this model calls.
-type (
-	readInput struct {
-		Path   string `json:"file_path"`
-		Offset int    `json:"offset,omitempty"`
-		Limit  int    `json:"limit,omitempty"`
-	}
-	writeInput struct {
-		Path    string `json:"file_path"`
-		Content string `json:"content"`
-	}
-	editInput struct {
-		Path string `json:"file_path"`
-		Old  string `json:"old_string"`
-		New  string `json:"new_string"`
-		All  bool   `json:"replace_all,omitempty"`
-	}
-	globInput struct {
-		Pattern string `json:"pattern"`
-		Path    string `json:"path,omitempty"`
-	}
-	grepInput struct {
-		Pattern string `json:"pattern"`
-		Path    string `json:"path,omitempty"`
-		Glob    string `json:"glob,omitempty"`
-		Mode    string `json:"output_mode,omitempty"`
-	}
-	bashInput struct {
-		Command     string `json:"command"`
-		Description string `json:"description,omitempty"`
-		Timeout     int    `json:"timeout,omitempty"` // milliseconds
-	}
-)
-
-func bash(command, description string) call {
-	return call{"Bash", bashInput{Command: command, Description: description}}
-}
-
-// longRun is for builds and tests, which often take longer than a command may by default.
-func longRun(command, description string) call {
-	return call{"Bash", bashInput{Command: command, Description: description, Timeout: 600_000}}
-}
-
-// inputOf reads the input of a call; fields it does not have stay empty.
-func inputOf[In any](d done) In {
-	var in In
-	_ = json.Unmarshal(d.call.Input, &in) // a foreign shape leaves the zero value, which fits nothing
-	return in
 }
 
 // answer works on the newest prompt as far as the conversation allows.
-func answer(lane laneName, t talk) reply {
-	if r, ok := besides(lane, t); ok {
-		return r
-	}
-	if t.prompt == "" {
+func answer(c conversation) reply {
+	do := parse(c.now.prompt)
+	switch {
+	case c.now.prompt == "":
 		return reply{text: helpText()}
+	case do == nil:
+		return reply{text: "I did not understand that, and I did nothing.\n\n" + helpText()}
 	}
-	prompt := t.prompt
-	if again().MatchString(clean(prompt)) && len(t.past) > 0 {
-		prompt = t.past[len(t.past)-1].prompt
-	}
-	tasks := understand(prompt)
-	if tasks == nil {
-		return reply{text: unknownText()}
-	}
-	w := &work{talk: t}
-	for _, do := range tasks {
-		do(w)
-		if w.waiting() {
-			break
-		}
-	}
-	if w.strange {
-		return reply{text: "This turn holds calls I did not make, so I cannot go on from here. Say again what you want me to do.\n\n" + helpText()}
-	}
-	if len(w.pending) > 0 { // the report comes whole, with the last answer
+	w := &work{conversation: c}
+	do(w)
+	switch {
+	case w.foreign:
+		return reply{text: "This turn holds calls that I did not make, so I cannot continue it. Repeat what you want me to do.\n\n" + helpText()}
+	case len(w.pending) > 0:
 		return reply{calls: w.pending}
 	}
 	return reply{text: strings.Join(w.said, "\n\n")}
