@@ -4,294 +4,168 @@ import (
 	"errors"
 	"fmt"
 	"regexp/syntax"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// runes is a set of characters as ascending, not touching ranges: lo, hi, lo, hi, …
-type runes []rune
-
-// class copies a bracket expression. One that regexp/syntax reads the same way is passed on; nested
-// classes and the operators && (both), -- (but not) and ~~ (one of them) are computed.
+// class copies a bracket expression. Only the escapes differ for regexp/syntax; the set operations
+// of ripgrep's dialect (nested classes, &&, --, ~~) are refused, since a plain class says the same.
 func (tr *translator) class() error {
-	p := classParser{tr: tr, in: tr.in, at: tr.at}
-	set, negate, err := p.brackets()
-	if errors.Is(err, errUnclosed) {
-		// "[^[]" is an unclosed nested class to ripgrep, and what everybody else writes for "not [".
-		p = classParser{tr: tr, in: tr.in, at: tr.at, flat: true}
-		set, negate, err = p.brackets()
+	if nested(tr.rest()) {
+		return errors.New("a class inside a class is not supported; write all characters in one class, such as [a-z0-9]")
 	}
-	if err != nil {
-		return err
+	tr.copy(1)
+	if strings.HasPrefix(tr.rest(), "^") {
+		tr.copy(1)
 	}
-	tr.at = p.at
-	if tr.ascii {
-		// Characters beyond are not in the text; under (?i) some would bring in "k" and "s".
-		set = set.and(runes{0, unicode.MaxASCII})
+	if strings.HasPrefix(tr.rest(), "]") { // first, it is itself
+		tr.out.WriteString(`\]`)
+		tr.at++
 	}
-	// The negation is left to regexp/syntax: under (?i) it must come after the folding of case.
-	tr.out.WriteString(set.write(negate))
-	return nil
-}
-
-var errUnclosed = errors.New("a [ is not closed; write \\[ to search for the character")
-
-// write puts the set, or what is not in it, as a class for regexp/syntax.
-func (s runes) write(negate bool) string {
-	if len(s) == 0 {
-		s, negate = runes{0, unicode.MaxRune}, !negate
-	}
-	var b strings.Builder
-	b.WriteByte('[')
-	if negate {
-		b.WriteByte('^')
-	}
-	for i := 0; i < len(s); i += 2 {
-		fmt.Fprintf(&b, `\x{%X}`, s[i])
-		if s[i+1] > s[i] {
-			fmt.Fprintf(&b, `-\x{%X}`, s[i+1])
-		}
-	}
-	b.WriteByte(']')
-	return b.String()
-}
-
-func normalise(s runes) runes {
-	type pair struct{ lo, hi rune }
-	pairs := make([]pair, 0, len(s)/2)
-	for i := 0; i < len(s); i += 2 {
-		pairs = append(pairs, pair{s[i], s[i+1]})
-	}
-	slices.SortFunc(pairs, func(a, b pair) int { return int(a.lo) - int(b.lo) })
-	var out runes
-	for _, p := range pairs {
-		if n := len(out); n > 0 && p.lo <= out[n-1]+1 {
-			out[n-1] = max(out[n-1], p.hi)
-		} else {
-			out = append(out, p.lo, p.hi)
-		}
-	}
-	return out
-}
-
-func (s runes) not() runes {
-	var out runes
-	next := rune(0)
-	for i := 0; i < len(s); i += 2 {
-		if s[i] > next {
-			out = append(out, next, s[i]-1)
-		}
-		next = s[i+1] + 1
-	}
-	if next <= unicode.MaxRune {
-		out = append(out, next, unicode.MaxRune)
-	}
-	return out
-}
-
-func (s runes) or(t runes) runes  { return normalise(append(slices.Clone(s), t...)) }
-func (s runes) and(t runes) runes { return s.not().or(t.not()).not() }
-
-// classParser reads one bracket expression of Rust's dialect. With flat a "[" inside is itself.
-type classParser struct {
-	tr   *translator
-	in   string
-	at   int
-	flat bool
-}
-
-func (p *classParser) rest() string { return p.in[p.at:] }
-
-// parse reads from "[" to its "]" and returns the set that is meant.
-func (p *classParser) parse() (runes, error) {
-	set, negate, err := p.brackets()
-	if negate {
-		set = set.not()
-	}
-	return set, err
-}
-
-// brackets reads from "[" to its "]" and leaves the negation to the caller.
-func (p *classParser) brackets() (set runes, negate bool, err error) {
-	p.at++
-	if negate = strings.HasPrefix(p.rest(), "^"); negate {
-		p.at++
-	}
-	if strings.HasPrefix(p.rest(), "]") { // first, it is itself
-		set = runes{']', ']'}
-		p.at++
-	}
-	if set, err = p.union(set); err != nil {
-		return nil, false, err
-	}
-	for !strings.HasPrefix(p.rest(), "]") {
-		op := p.in[p.at : p.at+2]
-		p.at += 2
-		right, err := p.union(nil)
-		if err != nil {
-			return nil, false, err
-		}
-		switch op {
-		case "&&":
-			set = set.and(right)
-		case "--":
-			set = set.and(right.not())
-		default:
-			set = set.or(right).and(set.and(right).not())
-		}
-	}
-	p.at++
-	return set, negate, nil
-}
-
-// union reads items up to "]" or an operator.
-func (p *classParser) union(set runes) (runes, error) {
 	for {
-		rest := p.rest()
+		rest := tr.rest()
 		switch {
 		case rest == "":
-			return nil, errUnclosed
-		case rest[0] == ']', p.operator(rest):
-			return normalise(set), nil
-		case p.tr.isSpaced() && (rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n'):
-			p.at++
-			continue
+			return errors.New("a [ is not closed; write \\[ to search for the character")
+		case rest[0] == ']':
+			tr.copy(1)
+			return nil
+		case isSetOperator(rest):
+			return fmt.Errorf("the set operation %s in a class is not supported; write the characters that are meant, such as [b-df-hj-np-tv-z]", rest[:2])
+		case strings.HasPrefix(rest, "[:") && strings.Contains(rest, ":]"):
+			tr.copy(strings.Index(rest, ":]") + 2)
+		case rest[0] == '[':
+			tr.out.WriteString(`\[`)
+			tr.at++
+		case rest[0] == '\\':
+			if err := tr.classEscape(); err != nil {
+				return err
+			}
+		default:
+			_, n := utf8.DecodeRuneInString(rest)
+			tr.copy(n)
 		}
-		item, single, err := p.item()
-		if err != nil {
-			return nil, err
-		}
-		if single && strings.HasPrefix(p.rest(), "-") && !strings.HasPrefix(p.rest(), "--") && !strings.HasPrefix(p.rest(), "-]") {
-			if item, err = p.interval(item[0]); err != nil {
-				return nil, err
+	}
+}
+
+// isSetOperator reports whether a class goes on with a set operator; "--" before "]" is a range
+// that ends there.
+func isSetOperator(rest string) bool {
+	return len(rest) > 2 && (rest[:2] == "&&" || rest[:2] == "~~" || (rest[:2] == "--" && rest[2] != ']'))
+}
+
+// nested reports whether text begins with a class that holds another one. "[^[]" does not: the
+// inner "[" would not be closed, and stands for itself.
+func nested(text string) bool {
+	depth, inner := 0, false
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case strings.HasPrefix(text[i:], "[:") && depth > 0:
+			end := strings.Index(text[i:], ":]")
+			if end < 0 {
+				return false
+			}
+			i += end + 1
+		case text[i] == '[':
+			inner = inner || depth > 0
+			depth++
+			after := strings.TrimPrefix(text[i+1:], "^")
+			if strings.HasPrefix(after, "]") { // first, it is itself
+				i = len(text) - len(after)
+			}
+		case text[i] == ']':
+			if depth--; depth == 0 {
+				return inner
 			}
 		}
-		set = append(set, item...)
 	}
+	return false
 }
 
-func (p *classParser) operator(rest string) bool {
-	if p.flat || len(rest) < 3 {
-		return false
-	}
-	return rest[:2] == "&&" || rest[:2] == "~~" || (rest[:2] == "--" && rest[2] != ']')
-}
-
-func (p *classParser) interval(lo rune) (runes, error) {
-	p.at++
-	if p.rest() == "" {
-		return nil, errUnclosed
-	}
-	hi, single, err := p.item()
-	if err != nil {
-		return nil, err
-	}
-	if !single || hi[0] < lo {
-		return nil, fmt.Errorf("the range from %q in a class is not valid", lo)
-	}
-	return runes{lo, hi[0]}, nil
-}
-
-// item reads one character, escape or class.
-func (p *classParser) item() (set runes, single bool, err error) {
-	rest := p.rest()
-	switch {
-	case strings.HasPrefix(rest, "[:"):
-		if end := strings.Index(rest, ":]"); end > 0 {
-			set, err = setOf("[" + rest[:end+2] + "]")
-			p.at += end + 2
-			return set, false, err
-		}
-	case rest[0] == '[' && !p.flat:
-		set, err = p.parse()
-		return set, false, err
-	case rest[0] == '\\':
-		return p.escape()
-	}
-	r, n := utf8.DecodeRuneInString(rest)
-	p.at += n
-	return runes{r, r}, true, nil
-}
-
-func (p *classParser) escape() (runes, bool, error) {
-	rest := p.rest()
+// classEscape copies an escape inside of a class.
+func (tr *translator) classEscape() error {
+	rest := tr.rest()
 	if len(rest) < 2 {
-		return nil, false, errUnclosed
+		return errors.New("it ends in a lone backslash")
 	}
-	c := rest[1]
-	switch c {
+	switch c := rest[1]; c {
 	case 'd', 'w', 's', 'D', 'W', 'S':
-		p.at += 2
-		set, err := setOf("[" + p.tr.perl(c|0x20, true) + "]")
-		if c < 'a' {
-			set = set.not()
-		}
-		return set, false, err
+		tr.out.WriteString(tr.perlInClass(c))
+		tr.at += 2
+		return tr.afterSet()
 	case 'p', 'P':
 		text, n, err := property(rest)
 		if err != nil {
-			return nil, false, err
+			return err
 		}
-		p.at += n
-		set, err := setOf(text)
-		return set, false, err
+		if strings.HasPrefix(text, "[") {
+			text = ranges(text)
+		}
+		tr.out.WriteString(text)
+		tr.at += n
+		return tr.afterSet()
 	case 'u', 'U':
 		r, n, err := unicodeEscape(rest)
-		p.at += n
-		return runes{r, r}, true, err
+		fmt.Fprintf(&tr.out, `\x{%X}`, r)
+		tr.at += n
+		return err
 	case 'b':
-		p.at += 2
-		return runes{'\b', '\b'}, true, nil
+		tr.out.WriteString(`\x08`)
+		tr.at += 2
+		return nil
 	case 'x', 'a', 'f', 't', 'n', 'r', 'v', '0':
-		return p.goEscape()
-	}
-	r, n := utf8.DecodeRuneInString(rest[1:])
-	if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-		return nil, false, fmt.Errorf(`\%c is not known inside a class`, r)
-	}
-	p.at += 1 + n
-	return runes{r, r}, true, nil
-}
-
-// goEscape lets regexp/syntax read an escape that means the same in both dialects.
-func (p *classParser) goEscape() (runes, bool, error) {
-	rest := p.rest()
-	n := 2
-	if rest[1] == 'x' {
-		n = 4
-		if strings.HasPrefix(rest, `\x{`) {
-			n = strings.IndexByte(rest, '}') + 1
+		tr.copy(2)
+		return nil
+	default:
+		r, n := utf8.DecodeRuneInString(rest[1:])
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return fmt.Errorf(`\%c is not known inside a class`, r)
 		}
+		tr.out.WriteString(quoteRune(r))
+		tr.at += 1 + n
+		return nil
 	}
-	if n < 2 || n > len(rest) {
-		return nil, false, errors.New(`\x is not complete`)
-	}
-	set, err := setOf("[" + rest[:n] + "]")
-	p.at += n
-	if err == nil && (len(set) != 2 || set[0] != set[1]) {
-		err = fmt.Errorf("%q is no character", rest[:n])
-	}
-	return set, true, err
 }
 
-// setOf is the set that a class of regexp/syntax stands for.
-func setOf(class string) (runes, error) {
+// afterSet makes a "-" behind a set stand for itself: no range begins with a set.
+func (tr *translator) afterSet() error {
+	if strings.HasPrefix(tr.rest(), "-") && !strings.HasPrefix(tr.rest(), "-]") && !isSetOperator(tr.rest()) {
+		tr.out.WriteString(`\-`)
+		tr.at++
+	}
+	return nil
+}
+
+// perlInClass is a Perl class as part of a bracket expression. What a negated one stands for is
+// written out as ranges; for text that is ASCII without what lies beyond, which under (?i) would
+// bring in "k" and "s".
+func (tr *translator) perlInClass(c byte) string {
+	set := map[byte]string{'d': uniDigit, 'w': uniWord, 's': uniSpace}[c|0x20]
+	if tr.ascii {
+		set = map[byte]string{'d': `0-9`, 'w': `0-9A-Za-z_`, 's': `\t\n\v\f\r `}[c|0x20]
+	}
+	if c >= 'a' {
+		return set
+	}
+	beyond := ""
+	if tr.ascii {
+		beyond = `\x{80}-\x{10FFFF}`
+	}
+	return ranges("[^" + set + beyond + "]")
+}
+
+// ranges writes out what a class stands for, as part of another class. The class must be valid.
+func ranges(class string) string {
 	re, err := syntax.Parse(class, syntax.Perl|syntax.ClassNL)
 	if err != nil {
-		return nil, errors.New(plainSyntax(err))
+		panic(fmt.Sprintf("search: class %q: %v", class, err))
 	}
-	switch re.Op {
-	case syntax.OpCharClass:
-		return normalise(slices.Clone(re.Rune)), nil
-	case syntax.OpLiteral:
-		return runes{re.Rune[0], re.Rune[0]}, nil
-	case syntax.OpAnyChar:
-		return runes{0, unicode.MaxRune}, nil
-	case syntax.OpNoMatch:
-		return nil, nil
-	default:
-		return nil, fmt.Errorf("%q is no class", class)
+	var b strings.Builder
+	for i := 0; i < len(re.Rune); i += 2 {
+		fmt.Fprintf(&b, `\x{%X}-\x{%X}`, re.Rune[i], re.Rune[i+1])
 	}
+	return b.String()
 }

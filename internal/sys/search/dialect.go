@@ -23,8 +23,8 @@ func (e *PatternError) Error() string {
 
 // translate rewrites a pattern of ripgrep's dialect (that of Rust's regex crate, documented at
 // https://docs.rs/regex/latest/regex/#syntax) for regexp/syntax. Both are of the RE2 family; they
-// part in classes with set operations, some escapes, the flags u and x, and in that \d, \w and \s
-// mean all of Unicode there. With ascii the latter stay ASCII, for text that is.
+// differ in some escapes, the flag u, and in that \d, \w and \s mean all of Unicode there. Set
+// operations in classes and the flag x are refused. With ascii the latter stay ASCII, for text that is.
 func translate(pattern string, ascii bool) (string, error) {
 	tr := translator{in: pattern, ascii: ascii}
 	if err := tr.run(); err != nil {
@@ -57,11 +57,10 @@ func plainSyntax(err error) string {
 }
 
 type translator struct {
-	in     string
-	at     int
-	ascii  bool
-	out    strings.Builder
-	spaced []bool // of each open group: whether (?x) is on, which makes blanks and # comments
+	in    string
+	at    int
+	ascii bool
+	out   strings.Builder
 }
 
 // Unicode meanings of the Perl classes.
@@ -72,7 +71,6 @@ const (
 )
 
 func (tr *translator) run() error {
-	tr.spaced = []bool{false}
 	for tr.at < len(tr.in) {
 		c := tr.in[tr.at]
 		var err error
@@ -83,17 +81,6 @@ func (tr *translator) run() error {
 			err = tr.class()
 		case c == '(':
 			err = tr.open()
-		case c == ')':
-			if len(tr.spaced) > 1 {
-				tr.spaced = tr.spaced[:len(tr.spaced)-1]
-			}
-			tr.copy(1)
-		case tr.isSpaced() && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
-			tr.at++
-		case tr.isSpaced() && c == '#':
-			for tr.at < len(tr.in) && tr.in[tr.at] != '\n' {
-				tr.at++
-			}
 		default:
 			_, n := utf8.DecodeRuneInString(tr.in[tr.at:])
 			tr.copy(n)
@@ -105,8 +92,6 @@ func (tr *translator) run() error {
 	return nil
 }
 
-func (tr *translator) isSpaced() bool { return tr.spaced[len(tr.spaced)-1] }
-
 func (tr *translator) copy(n int) {
 	tr.out.WriteString(tr.in[tr.at : tr.at+n])
 	tr.at += n
@@ -114,7 +99,7 @@ func (tr *translator) copy(n int) {
 
 func (tr *translator) rest() string { return tr.in[tr.at:] }
 
-// open copies the beginning of a group and keeps track of flags.
+// open copies the beginning of a group.
 func (tr *translator) open() error {
 	rest := tr.rest()
 	for _, look := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
@@ -132,32 +117,32 @@ func (tr *translator) open() error {
 		if end < 0 {
 			return errors.New("the name of a group is not closed by >")
 		}
-		tr.spaced = append(tr.spaced, tr.isSpaced())
 		tr.copy(end + 1)
 		return nil
 	case strings.HasPrefix(rest, "(?"):
 		return tr.flags()
 	}
-	tr.spaced = append(tr.spaced, tr.isSpaced())
 	tr.copy(1)
 	return nil
 }
 
-// flags handles "(?i)", "(?x-s:" and the like.
+// flags handles "(?i)", "(?i-s:" and the like.
 func (tr *translator) flags() error {
 	end := strings.IndexAny(tr.rest(), ":)")
 	if end < 0 {
 		return errors.New("a ( is not closed")
 	}
 	text, closer := tr.rest()[2:end], tr.rest()[end]
-	spaced, negative := tr.isSpaced(), false
+	negative := false
 	var on, off strings.Builder
 	for _, r := range text {
 		switch r {
 		case '-':
 			negative = true
 		case 'x':
-			spaced = !negative
+			if !negative {
+				return errors.New("verbose patterns (?x) are not supported; write the pattern without blanks and comments")
+			}
 		case 'u': // text here is always Unicode
 		case 'R': // line ends are taken care of
 		case 'i', 'm', 's', 'U':
@@ -177,13 +162,11 @@ func (tr *translator) flags() error {
 	}
 	if closer == ':' {
 		tr.out.WriteString("(?" + flags + ":")
-		tr.spaced = append(tr.spaced, spaced)
 		return nil
 	}
 	if flags != "" {
 		tr.out.WriteString("(?" + flags + ")")
 	}
-	tr.spaced[len(tr.spaced)-1] = spaced
 	return nil
 }
 
@@ -206,7 +189,7 @@ func (tr *translator) escape() error {
 		tr.at += 2
 		return nil
 	case 'd', 'D', 'w', 'W', 's', 'S':
-		tr.out.WriteString(tr.perl(c, false))
+		tr.out.WriteString(tr.perl(c))
 		tr.at += 2
 		return nil
 	case 'Z':
@@ -242,22 +225,15 @@ func (tr *translator) escape() error {
 	}
 }
 
-// perl is a Perl class for use outside or inside of brackets.
-func (tr *translator) perl(c byte, inside bool) string {
-	if tr.ascii && c != 's' && c != 'S' {
-		return `\` + string(c)
-	}
-	set := map[byte]string{'d': uniDigit, 'w': uniWord, 's': uniSpace}[c|0x20]
-	if tr.ascii {
-		set = `\t\n\v\f\r ` // Go's \s leaves out the vertical tab
-	}
+// perl is a Perl class outside of brackets.
+func (tr *translator) perl(c byte) string {
 	switch {
-	case inside:
-		return set // the negated ones are computed by the caller
+	case tr.ascii && c != 's' && c != 'S':
+		return `\` + string(c)
 	case c >= 'a':
-		return "[" + set + "]"
+		return "[" + tr.perlInClass(c) + "]"
 	default:
-		return "[^" + set + "]"
+		return "[^" + tr.perlInClass(c|0x20) + "]"
 	}
 }
 
