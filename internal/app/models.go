@@ -21,6 +21,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/providers/offline"
 	"github.com/myelin-agent/myelin/internal/providers/record"
 	"github.com/myelin-agent/myelin/internal/providers/script"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // models opens models by name and keeps those that were opened.
@@ -56,7 +57,7 @@ func newModels(o Options, env config.Environ, state *config.State) (*models, err
 		return nil, err
 	}
 	if err != nil && o.Warn != nil { // corrections of models that cannot be read spoil only themselves
-		fmt.Fprintf(o.Warn, "myelin: %v\n", err)
+		fmt.Fprintf(o.Warn, "myelin: %s\n", visible.Text(err.Error()))
 	}
 	return &models{find: find, open: map[string]provider.Model{}}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // HelperMain answers the modes in which the program is its own helper: inside a sandbox, or as the
@@ -91,7 +92,7 @@ func RunSandboxed(ctx context.Context, o Options, args []string) (int, error) {
 		exit = c.Process.Stop("interrupted")
 	}
 	if text := c.Finish("").Text(); text != "" {
-		fmt.Fprintln(os.Stderr, text)
+		fmt.Fprintln(os.Stderr, visible.Text(text))
 	}
 	return exit.Code, nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
-	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // The ids of the answers a permission question offers.
@@ -58,9 +58,9 @@ func (q Question) title() string {
 	case q.Request.Tool == "WebFetch":
 		verb = "fetch a page"
 	case len(q.Request.Traits.Paths) > 0 && q.writes():
-		verb = "change " + shellsyntax.Visible(q.Request.Traits.Paths[0].Path)
+		verb = "change " + visible.Exact(q.Request.Traits.Paths[0].Path)
 	case len(q.Request.Traits.Paths) > 0:
-		verb = "read " + shellsyntax.Visible(q.Request.Traits.Paths[0].Path)
+		verb = "read " + visible.Exact(q.Request.Traits.Paths[0].Path)
 	}
 	if who == "" {
 		return strings.ToUpper(verb[:1]) + verb[1:] + "?"
@@ -76,9 +76,9 @@ func (q Question) writes() bool {
 // text is what would run, with control and invisible characters made visible and nothing cut.
 func (q Question) text() string {
 	if c := q.Request.Traits.Command; c != "" {
-		return shellsyntax.Visible(c)
+		return visible.Exact(c)
 	}
-	return shellsyntax.Visible(compact(q.Request.Input))
+	return visible.Exact(compact(q.Request.Input))
 }
 
 func compact(raw json.RawMessage) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // maxSuggested bounds how many parts of one command get a rule of their own.
@@ -262,7 +263,7 @@ func (s *shellEval) understood() []string {
 func (s *shellEval) describePart(i int) string {
 	p := &s.acc.Parts[i]
 	if p.Parent < 0 && len(p.Forms) < 2 && len(p.Uses)+len(p.Hosts)+len(p.Unknown) == 0 && p.Source != "" && (i >= len(s.verdicts) || s.verdicts[i].why == "") {
-		return shellsyntax.Visible(p.Source)
+		return visible.Exact(p.Source)
 	}
 	var b strings.Builder
 	depth := 0
@@ -274,7 +275,7 @@ func (s *shellEval) describePart(i int) string {
 	if src == "" {
 		src = "(nothing runs)"
 	}
-	b.WriteString(shellsyntax.Visible(src))
+	b.WriteString(visible.Exact(src))
 	sep := " — "
 	note := func(format string, args ...any) {
 		b.WriteString(sep)
@@ -293,7 +294,7 @@ func (s *shellEval) describePart(i int) string {
 	}
 	for intent, verb := range []string{"reads", "goes to", "writes", "removes"} {
 		if len(seen[intent]) > 0 {
-			note("%s %s", verb, shellsyntax.Visible(strings.Join(seen[intent], ", ")))
+			note("%s %s", verb, visible.Exact(strings.Join(seen[intent], ", ")))
 		}
 	}
 	if len(p.Hosts) > 0 {

@@ -274,7 +274,7 @@ func TestKF050_QuestionShowsEverything(t *testing.T) {
 	command := "echo hi" + strings.Repeat("\t", 300) + "; rm -rf x \u202e\u200b"
 	q := Question{ID: "1", Request: Request{Tool: "Bash", Traits: tool.Traits{Command: command}}, Decision: decideLine(t, Default, []string{"+Bash"}, command)}
 	a := q.Ask()
-	for _, want := range []string{"⟨300 tabs⟩", "rm -rf x", "⟨U+202E⟩", "⟨U+200B⟩"} {
+	for _, want := range []string{"⟨300 tabs⟩", "rm -rf x", `\u202E`, `\u200B`} {
 		if !strings.Contains(a.Text, want) {
 			t.Errorf("%q lacks %q", a.Text, want)
 		}

@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -161,23 +160,4 @@ func LocalIsOwn(ctx context.Context, git gitrepo.Git, path string) (Local, error
 		return LocalShared, nil
 	}
 	return LocalOwn, nil
-}
-
-// Visible makes text safe to show: control characters, and characters that reorder or hide what
-// stands around them, are spelled out.
-func Visible(text string) string {
-	var b bytes.Buffer
-	for _, r := range text {
-		switch {
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0),
-			r >= 0x200b && r <= 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2060 && r <= 0x206f,
-			r == 0xfeff, r == 0x00ad, r == 0x061c, r >= 0xe0000 && r <= 0xe007f, r >= 0xfff9 && r <= 0xfffb:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

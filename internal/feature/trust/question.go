@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // The answers to the question.
@@ -53,13 +54,13 @@ func listed(items []Item) any {
 	}
 	out := make([]entry, 0, len(items))
 	for _, i := range items {
-		out = append(out, entry{i.Kind, Visible(i.Text), i.At.File, i.At.Line})
+		out = append(out, entry{i.Kind, visible.ExactLine(i.Text), i.At.File, i.At.Line})
 	}
 	return map[string]any{"items": out}
 }
 
 func line(i Item) string {
-	return fmt.Sprintf("%s: %s  (%s)", i.Kind, Visible(i.Text), Visible(i.At.Place()))
+	return fmt.Sprintf("%s: %s  (%s)", i.Kind, visible.ExactLine(i.Text), visible.ExactLine(i.At.Place()))
 }
 
 // headings say what a kind means.
@@ -83,9 +84,9 @@ func heading(kind string) string {
 
 func text(in Input) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", Visible(in.Folder.Key))
+	fmt.Fprintf(&b, "%s\n", visible.ExactLine(in.Folder.Key))
 	if in.Folder.Doubt != "" {
-		fmt.Fprintf(&b, "Note: %s.\n", Visible(in.Folder.Doubt))
+		fmt.Fprintf(&b, "Note: %s.\n", visible.ExactLine(in.Folder.Doubt))
 	}
 	if len(in.Items) == 0 {
 		b.WriteString("Its settings want nothing that waits for trust. Trusting it lets the program run git here and read its instructions.\n")
@@ -101,7 +102,7 @@ func text(in Input) string {
 				fmt.Fprintf(&b, "%s:\n", heading(kind))
 				first = false
 			}
-			fmt.Fprintf(&b, "  %s  (%s)\n", Visible(i.Text), Visible(i.At.Place()))
+			fmt.Fprintf(&b, "  %s  (%s)\n", visible.ExactLine(i.Text), visible.ExactLine(i.At.Place()))
 		}
 	}
 	return b.String()
@@ -170,7 +171,7 @@ func Line(in Input, d Decision) string {
 		how += "=" + strings.Join(names, ",")
 	}
 	return fmt.Sprintf("folder %s is not trusted with all it supplies (%s); left out: %s; to use it give %s or set MYELIN_TRUST, or trust the folder in an interactive session",
-		Visible(in.Folder.Key), d.Why, strings.Join(parts, ", "), how)
+		visible.ExactLine(in.Folder.Key), d.Why, strings.Join(parts, ", "), how)
 }
 
 func more(n int) string {

@@ -93,6 +93,7 @@ var sideways = map[string][]string{
 	"sys twotier":     {"atomicfile"},
 	"sys jsonc":       {"origin", "quote"},
 	"sys frontmatter": {"origin"},
+	"sys shellsyntax": {"visible"},
 }
 
 func allowed(from, to string) (bool, string) {

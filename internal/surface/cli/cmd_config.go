@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 func (c *command) configCommand() *cobra.Command {
@@ -66,7 +68,7 @@ func (c *command) configSet() *cobra.Command {
 			return err
 		}
 		if note != "" {
-			fmt.Fprintln(s.out(), note)
+			fmt.Fprintln(s.out(), visible.Text(note))
 		}
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 func (c *command) policyCommand() *cobra.Command {
@@ -45,7 +47,7 @@ func (c *command) policyRefresh() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(s.out(), note)
+		fmt.Fprintln(s.out(), visible.Text(note))
 		return nil
 	}
 	return cmd

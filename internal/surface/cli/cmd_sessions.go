@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/myelin-agent/myelin/internal/surface/headless"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 func (c *command) sessionsCommand() *cobra.Command {
@@ -153,7 +154,7 @@ func (c *command) pickSession(ctx context.Context, cwd string) (string, error) {
 		return "", errors.New("no session to resume in this folder")
 	}
 	for i, r := range rows {
-		fmt.Fprintf(c.process.Out, "%3d  %s\n", i+1, sessionLine(r))
+		fmt.Fprintf(c.process.Out, "%3d  %s\n", i+1, visible.Line(sessionLine(r)))
 	}
 	in := bufio.NewReader(c.process.In)
 	for {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // common are the flags that commands share: where they look and how they print.
@@ -48,7 +49,7 @@ func (s *common) out() io.Writer { return s.c.process.Out }
 // print writes a value as JSON, or what people lays out.
 func (s *common) print(v any, people func(w io.Writer)) error {
 	if !s.json {
-		people(s.out())
+		people(visible.Writer(s.out()))
 		return nil
 	}
 	return writeJSON(s.out(), v)
@@ -119,7 +120,7 @@ func (s *common) tellChecks(failed *int) func(Check) {
 			}
 			return
 		}
-		printCheck(s.out(), k)
+		printCheck(visible.Writer(s.out()), k)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/surface/headless"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // Protocol is the release of the published headless protocol the program speaks. SDKs probe it.
@@ -33,6 +34,9 @@ func Main(args []string, p Process, d Deps) int {
 		if code, mine := helper(args); mine {
 			return code
 		}
+	}
+	if p.Err != nil {
+		p.Err = visible.Writer(p.Err)
 	}
 	easeGarbage()
 	c := &command{process: p, deps: d, args: args}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/app"
 	"github.com/myelin-agent/myelin/internal/surface/headless"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // options are the flags as the session understands them.
@@ -140,6 +141,10 @@ func resolve(cwd, path string) string {
 
 // headless are the flags as a headless run understands them.
 func (f *Flags) headless(p Process) headless.Options {
+	out := p.Out
+	if p.OutTTY && f.format() == headless.Text {
+		out = visible.Writer(out) // a person reads; a pipe gets the answer as it is
+	}
 	return headless.Options{
 		Format:       f.format(),
 		Verbose:      f.Verbose,
@@ -150,7 +155,7 @@ func (f *Flags) headless(p Process) headless.Options {
 		Replay:       f.ReplayUser,
 		StateEvents:  p.env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1",
 		SubagentText: f.ForwardSubagents || p.env("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT") == "1",
-		Out:          p.Out,
+		Out:          out,
 		Err:          p.Err,
 	}
 }

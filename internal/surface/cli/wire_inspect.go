@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // withSettings hands the settings of a folder to f.
@@ -203,6 +204,7 @@ func testHooks(ctx context.Context, o app.Options, r HookRequest, out io.Writer)
 	if r.JSON {
 		return writeJSON(out, report)
 	}
+	out = visible.Writer(out)
 	for _, p := range report.Problems {
 		fmt.Fprintln(out, "problem: "+p)
 	}
@@ -310,6 +312,7 @@ func printSnapshot(raw json.RawMessage, parts []string, asJSON bool, out io.Writ
 	if asJSON {
 		return writeJSON(out, picked)
 	}
+	out = visible.Writer(out)
 	for _, p := range parts {
 		fmt.Fprintf(out, "%s = %s\n", p, valueText(picked[p]))
 	}
@@ -328,7 +331,7 @@ func replay(_ context.Context, r ReplayRequest, out io.Writer) (*app.Options, er
 			return nil, err
 		}
 		p := OS()
-		o.Entrypoint, o.Version, o.Warn = p.entrypoint(), Version(), p.Err
+		o.Entrypoint, o.Version, o.Warn = p.entrypoint(), Version(), visible.Writer(p.Err)
 		return &o, nil
 	case r.Diff[0] != "":
 		return nil, printDiff(played, r, out)
@@ -346,6 +349,7 @@ func replay(_ context.Context, r ReplayRequest, out io.Writer) (*app.Options, er
 		}
 		return nil, writeJSON(out, raw)
 	}
+	out = visible.Writer(out)
 	fmt.Fprintf(out, "%s, %s, %d tool results, revisions 0 to %d\n", played.Program, strings.Join(played.Models, ", "), played.Results, played.Last())
 	if played.Torn {
 		fmt.Fprintln(out, "the recording ended badly: its last line is cut off")
@@ -362,7 +366,7 @@ func printDiff(played *app.Played, r ReplayRequest, out io.Writer) error {
 		return writeJSON(out, list(deltas))
 	}
 	for _, d := range deltas {
-		fmt.Fprintln(out, app.DeltaLine(d))
+		fmt.Fprintln(out, visible.Line(app.DeltaLine(d)))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // Session is what a headless run needs of a session.
@@ -67,6 +68,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Format == "" {
 		o.Format = Text
+	}
+	if o.Err != nil {
+		o.Err = visible.Writer(o.Err)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -346,7 +350,7 @@ func (r *run) endTasks() {
 }
 
 // complain writes a line for people. That it cannot be written is nobody's to hear.
-func (r *run) complain(text string) { fmt.Fprintf(r.opt.Err, "myelin: %s\n", text) }
+func (r *run) complain(text string) { fmt.Fprintf(r.opt.Err, "myelin: %s\n", visible.Line(text)) }
 
 // Refused writes what a host expects of a session that cannot be resumed, and returns the exit
 // status: the result with all counters zero where the output is JSON, and a line on Err.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // writer turns events into the asked form of output.
@@ -87,25 +88,23 @@ func (w *writer) tell(e proto.Event) {
 		fmt.Fprintf(w.opt.Err, "myelin: %s\n", deniedLine(b))
 	case proto.Notice:
 		if b.Level == "warning" || b.Level == "error" {
-			fmt.Fprintf(w.opt.Err, "myelin: %s: %s\n", b.Level, oneLine(b.Text))
+			fmt.Fprintf(w.opt.Err, "myelin: %s: %s\n", b.Level, visible.Line(b.Text))
 		}
 	case proto.Fallback:
-		fmt.Fprintf(w.opt.Err, "myelin: %s takes over from %s: %s\n", b.To, b.From, oneLine(b.Reason))
+		fmt.Fprintf(w.opt.Err, "myelin: %s takes over from %s: %s\n", visible.Line(b.To), visible.Line(b.From), visible.Line(b.Reason))
 	}
 }
 
 // deniedLine says what was refused and which rule would let it pass.
 func deniedLine(b proto.Denied) string {
-	text := b.Tool + " was refused: " + oneLine(or(b.Message, b.Reason))
+	text := visible.Line(b.Tool) + " was refused: " + visible.Line(or(b.Message, b.Reason))
 	if b.Rule != "" {
-		text += fmt.Sprintf("; to allow it: --allowedTools %s", shellQuote(b.Rule))
+		text += fmt.Sprintf("; to allow it: --allowedTools %s", visible.ExactLine(shellQuote(b.Rule)))
 	}
 	return text
 }
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func (w *writer) text(e proto.Event) error {
 	if e.Agent != "" {
@@ -165,7 +164,7 @@ func (w *writer) closeText(r proto.Result) error {
 		return nil // an error is no answer: nothing on the output
 	}
 	if r.Text == "" && w.local == "" && r.Ended.Detail != "" {
-		fmt.Fprintf(w.opt.Err, "myelin: %s\n", oneLine(r.Ended.Detail))
+		fmt.Fprintf(w.opt.Err, "myelin: %s\n", visible.Line(r.Ended.Detail))
 	}
 	return w.writeText(or(r.Text, w.local))
 }
@@ -190,13 +189,13 @@ func (w *writer) closeJSON() error {
 func failure(r proto.Result) string {
 	switch {
 	case r.Ended.API != nil:
-		return oneLine(apiErrorText(*r.Ended.API))
+		return visible.Line(apiErrorText(*r.Ended.API))
 	case len(r.Errors) > 0:
-		return oneLine(strings.Join(r.Errors, "; "))
+		return visible.Line(strings.Join(r.Errors, "; "))
 	case r.Ended.Detail != "":
-		return oneLine(r.Ended.Detail)
+		return visible.Line(r.Ended.Detail)
 	case r.Text != "":
-		return oneLine(r.Text)
+		return visible.Line(r.Text)
 	case r.Ended.Reason != "":
 		return "the turn ended: " + string(r.Ended.Reason)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // guard is how long a question must have been on the screen before a key answers it. Keys typed
@@ -99,20 +100,20 @@ func (q *question) lines(s Style, cells int) []string {
 	}
 	lead := s.sign("? ", "question: ")
 	out := []string{""}
-	out = append(out, wrap(s.bold(s.yellow(lead+exactLine(title))), cells)...)
+	out = append(out, wrap(s.bold(s.yellow(lead+visible.ExactLine(title))), cells)...)
 	if a.Kind == proto.AskPlan {
 		out = append(out, markdown(planText(a), cells, s)...)
 	} else {
 		out = append(out, body(s, a, cells)...)
 	}
 	for _, u := range a.Understood {
-		out = append(out, "    "+s.sign("├ ", "- ")+exactLine(u))
+		out = append(out, "    "+s.sign("├ ", "- ")+visible.ExactLine(u))
 	}
 	if a.Path != "" {
-		out = append(out, "  path: "+exactLine(a.Path))
+		out = append(out, "  path: "+visible.ExactLine(a.Path))
 	}
 	if a.Reason != "" {
-		out = append(out, wrap(s.dim("  why: "+exactLine(a.Reason)), cells)...)
+		out = append(out, wrap(s.dim("  why: "+visible.ExactLine(a.Reason)), cells)...)
 	}
 	if len(q.parts) > 0 {
 		return append(out, q.partLines(s, cells)...)
@@ -126,9 +127,9 @@ func (q *question) lines(s Style, cells int) []string {
 // choiceLines are one numbered answer, wrapped below its label.
 func choiceLines(s Style, n int, label, detail string, cells int) []string {
 	mark := fmt.Sprintf("  %d  ", n)
-	text := exactLine(label)
+	text := visible.ExactLine(label)
 	if detail != "" {
-		text += s.dim("  " + exactLine(detail))
+		text += s.dim("  " + visible.ExactLine(detail))
 	}
 	lines := wrap(text, max(cells-len(mark), 1))
 	for i := range lines {
@@ -182,7 +183,7 @@ func changeLines(s Style, a proto.Ask) []string {
 	var out []string
 	side := func(sign string, look func(string) string, text string) {
 		for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-			out = append(out, look("    "+sign+exact(l)))
+			out = append(out, look("    "+sign+visible.Exact(l)))
 		}
 	}
 	switch {
@@ -206,12 +207,6 @@ func changeLines(s Style, a proto.Ask) []string {
 	return out
 }
 
-// exactLine shows a text that a person is asked to allow, on one line with every control
-// character visible.
-func exactLine(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(exact(s), "\n", `\n`), "\t", `\t`)
-}
-
 // bodyLines are what exactly is asked. Line ends stay line ends; runs of blanks that would push
 // text out of sight are shown as their number.
 func bodyLines(a proto.Ask) []string {
@@ -227,46 +222,9 @@ func bodyLines(a proto.Ask) []string {
 	}
 	var out []string
 	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		out = append(out, "    "+blanks(strings.ReplaceAll(exact(l), "\t", `\t`)))
+		out = append(out, "    "+visible.Exact(l))
 	}
 	return out
-}
-
-// blanks names long runs of blanks by their number. Indentation at the start of a line is none.
-func blanks(line string) string {
-	body := strings.TrimLeft(line, " ")
-	indent := line[:len(line)-len(body)]
-	if len(indent) > 40 {
-		indent = fmt.Sprintf("[%d blanks]", len(indent))
-	}
-	var b strings.Builder
-	b.WriteString(indent)
-	for body != "" {
-		i := strings.Index(body, "        ")
-		if i < 0 {
-			b.WriteString(body)
-			break
-		}
-		n := leading(body[i:], ' ')
-		fmt.Fprintf(&b, "%s [%d blanks] ", body[:i], n)
-		body = body[i+n:]
-	}
-	return collapseTabs(b.String())
-}
-
-// collapseTabs names a long row of visible tabs by its number.
-func collapseTabs(s string) string {
-	for {
-		i := strings.Index(s, strings.Repeat(`\t`, 9))
-		if i < 0 {
-			return s
-		}
-		n := 0
-		for strings.HasPrefix(s[i+2*n:], `\t`) {
-			n++
-		}
-		s = s[:i] + fmt.Sprintf(` [%d tabs] `, n) + s[i+2*n:]
-	}
 }
 
 func planText(a proto.Ask) string {
@@ -285,9 +243,9 @@ func (q *question) partLines(s Style, cells int) []string {
 	if len(q.parts) > 1 {
 		out = append(out, s.dim(fmt.Sprintf("  %d of %d", q.at+1, len(q.parts))))
 	}
-	out = append(out, wrap("  "+s.bold(exactLine(p.text)), cells)...)
+	out = append(out, wrap("  "+s.bold(visible.ExactLine(p.text)), cells)...)
 	if p.detail != "" {
-		out = append(out, wrap(s.dim("  "+exactLine(p.detail)), cells)...)
+		out = append(out, wrap(s.dim("  "+visible.ExactLine(p.detail)), cells)...)
 	}
 	for i, c := range p.choices {
 		out = append(out, choiceLines(s, i+1, c.label, c.detail, cells)...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // How much of a result is shown; everything is in the transcript.
@@ -27,7 +28,7 @@ func (p *Printer) callAnnounced(b proto.CallAnnounced) []string {
 }
 
 func (p *Printer) callProgress(b proto.CallProgress) {
-	title := oneLine(b.Tool)
+	title := visible.Line(b.Tool)
 	if c := p.calls[b.Call]; c != nil {
 		title = c.title
 	}
@@ -40,7 +41,7 @@ func (p *Printer) callProgress(b proto.CallProgress) {
 func (p *Printer) callEnded(b proto.CallEnded) []string {
 	c := p.calls[b.Call]
 	if c == nil {
-		c = &callState{tool: b.Tool, title: oneLine(b.Tool)}
+		c = &callState{tool: b.Tool, title: visible.Line(b.Tool)}
 		p.calls[b.Call] = c
 	}
 	c.ended = &b
@@ -101,7 +102,7 @@ func (p *Printer) call(id string, c *callState) []string {
 
 // headline names a call and how it ended: by a sign and, where that is not success, a word.
 func (p *Printer) headline(how, title string, took float64) string {
-	word := strings.ReplaceAll(how, "_", " ")
+	word := visible.Line(strings.ReplaceAll(how, "_", " "))
 	if how == "error" {
 		word = "failed"
 	}
@@ -175,11 +176,11 @@ func callTitle(tool string, input json.RawMessage, cwd string) string {
 	if more = strings.TrimSpace(more); more != "" {
 		first += fmt.Sprintf(" (+%d lines)", strings.Count(more, "\n")+1)
 	}
-	title := clip(oneLine(first), 100)
+	title := clip(visible.Line(first), 100)
 	if title == "" {
-		return oneLine(tool)
+		return visible.Line(tool)
 	}
-	return oneLine(tool) + "(" + title + ")"
+	return visible.Line(tool) + "(" + title + ")"
 }
 
 // decisive is the argument that says most of what a call does.
@@ -253,7 +254,7 @@ func (f filePatch) lines(s Style) []string {
 			all = append(all, s.dim(fmt.Sprintf("@@ -%d +%d @@", h.OldStart, h.NewStart)))
 		}
 		for _, l := range h.Lines {
-			all = append(all, diffLine(s, visible(l)))
+			all = append(all, diffLine(s, strings.ReplaceAll(visible.Text(l), "\n", `\n`)))
 		}
 	}
 	if n := len(all) - most; n > 0 {

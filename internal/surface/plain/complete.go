@@ -1,6 +1,10 @@
 package plain
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/visible"
+)
 
 // menu is the list of ways to go on with a word.
 type menu struct {
@@ -15,9 +19,9 @@ func (m menu) rows(s Style) []string {
 	first := max(0, m.at-menuRows+1)
 	var out []string
 	for i := first; i < len(m.items) && i < first+menuRows; i++ {
-		line := "  " + oneLine(m.items[i].Text)
+		line := "  " + visible.Line(m.items[i].Text)
 		if m.items[i].Note != "" {
-			line += "  " + oneLine(m.items[i].Note)
+			line += "  " + visible.Line(m.items[i].Note)
 		}
 		if i == m.at {
 			out = append(out, s.bold(line))

@@ -3,6 +3,8 @@ package plain
 import (
 	"fmt"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // The most rows of the parts of a frame.
@@ -62,7 +64,7 @@ func (k *keyFace) surroundings() []string {
 			out = append(out, k.style.dim(fmt.Sprintf("  %d more queued", len(k.queued)-i)))
 			break
 		}
-		out = append(out, k.style.dim("  queued: "+oneLine(q.Text)))
+		out = append(out, k.style.dim("  queued: "+visible.Line(q.Text)))
 	}
 	if n := len(k.questions); n > 1 {
 		out = append(out, k.style.yellow("  waiting: "+count(n-1, "more question")))

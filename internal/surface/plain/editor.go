@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // A paste longer than one of these is shown folded.
@@ -456,7 +458,7 @@ func (c cell) shown() string {
 	if c.text == "\t" {
 		return "    "
 	}
-	return visible(c.text)
+	return visible.Text(c.text)
 }
 
 func size(n int) string {

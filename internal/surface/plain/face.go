@@ -11,6 +11,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // face is what both ways of typing share: what is known of the session, what is asked, what is
@@ -44,7 +45,7 @@ func (f *face) do(body proto.OpBody) []string {
 	op := proto.O(body)
 	op.From = surfaceID
 	if err := f.session.Do(op); err != nil {
-		return []string{f.style.red("error: " + oneLine(err.Error()))}
+		return []string{f.style.red("error: " + visible.Line(err.Error()))}
 	}
 	return nil
 }
@@ -62,12 +63,12 @@ func (f *face) banner() []string {
 	head := f.style.bold(line)
 	for _, part := range []string{v.Model, v.Mode} {
 		if part != "" {
-			head += f.style.dim(" · " + oneLine(part))
+			head += f.style.dim(" · " + visible.Line(part))
 		}
 	}
 	out := []string{head}
 	if v.Cwd != "" {
-		out = append(out, f.style.dim(oneLine(v.Cwd)))
+		out = append(out, f.style.dim(visible.Line(v.Cwd)))
 	}
 	return out
 }
@@ -85,7 +86,7 @@ func (f *face) facts() []string {
 	}
 	for _, part := range []string{v.Model, v.Mode} {
 		if part != "" {
-			out = append(out, oneLine(part))
+			out = append(out, visible.Line(part))
 		}
 	}
 	if v.ContextWindow > 0 {
@@ -183,11 +184,11 @@ func (f *face) settle(v verdict) []string {
 	q := f.asked()
 	var out []string
 	if v.said != "" {
-		out = append(out, f.style.dim("  "+f.style.sign("→ ", "-> ")+oneLine(v.said)))
+		out = append(out, f.style.dim("  "+f.style.sign("→ ", "-> ")+visible.Line(v.said)))
 	}
 	switch {
 	case v.again != "":
-		return append(out, f.style.yellow("  "+oneLine(v.again)))
+		return append(out, f.style.yellow("  "+visible.Line(v.again)))
 	case v.answer == nil && len(q.parts) > 0:
 		return append(out, q.partLines(f.style, f.printer.cells())...)
 	case v.answer == nil:
@@ -256,7 +257,7 @@ func (f *face) interrupt() []string {
 func (f *face) pick() []string {
 	choices, err := f.opt.Sessions(f.ctx)
 	if err != nil {
-		return []string{f.style.red("error: " + oneLine(err.Error()))}
+		return []string{f.style.red("error: " + visible.Line(err.Error()))}
 	}
 	if len(choices) == 0 {
 		return []string{f.style.dim("no earlier session in this folder")}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // Times of the key mode. None of them runs while nothing happens.
@@ -122,7 +123,7 @@ func (k *keyFace) noTerminal(ctx context.Context, s Session, o Options, err erro
 	if o.Out == nil {
 		o.Out = k.term
 	}
-	fmt.Fprintf(o.Out, "myelin: %v; going on line by line\n", err)
+	fmt.Fprintf(o.Out, "myelin: %s; going on line by line\n", visible.Line(err.Error()))
 	return runLines(ctx, s, o)
 }
 
@@ -359,14 +360,14 @@ func (k *keyFace) suspend() {
 	err := k.stops.halt()
 	k.resume()
 	if err != nil {
-		k.print([]string{k.style.red("error: suspend: " + oneLine(err.Error()))})
+		k.print([]string{k.style.red("error: suspend: " + visible.Line(err.Error()))})
 	}
 }
 
 // resume takes the terminal back and draws the frame below whatever is there.
 func (k *keyFace) resume() {
 	if err := k.enter(); err != nil {
-		k.print([]string{k.style.red("error: " + oneLine(err.Error()))})
+		k.print([]string{k.style.red("error: " + visible.Line(err.Error()))})
 	}
 	k.cells, k.height = k.term.Size()
 	k.dirty, k.byKey = true, true

@@ -286,7 +286,7 @@ func TestKF050_ThePersonSeesWhatRuns(t *testing.T) {
 	a := ask(three()...)
 	a.Text = "ls" + strings.Repeat("\t", 300) + "; rm -rf x\u202e\u200bcba\x1b[2K\r" + strings.Repeat("y", 12000)
 	lines := strings.Join(newQuestion(a).lines(Style{}, 80), "\n")
-	for _, part := range []string{"[300 tabs] ; rm -rf x", `\u202E\u200Bcba\x1B[2K\r`, strings.Repeat("y", 12000)} {
+	for _, part := range []string{"⟨300 tabs⟩; rm -rf x", `\u202E\u200Bcba\x1B[2K\r`, strings.Repeat("y", 12000)} {
 		if !strings.Contains(lines, part) {
 			t.Errorf("%.40q is not shown", part)
 		}

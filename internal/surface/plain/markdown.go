@@ -12,6 +12,8 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 var parser = sync.OnceValue(func() goldmark.Markdown {
@@ -40,7 +42,7 @@ func costly(source string) bool {
 func asSource(source string, cells int) []string {
 	var out []string
 	for l := range strings.SplitSeq(strings.TrimRight(source, "\n"), "\n") {
-		out = append(out, wrap(visible(l), cells)...)
+		out = append(out, wrap(visible.Text(l), cells)...)
 	}
 	return out
 }
@@ -96,7 +98,7 @@ func (m *mdRenderer) block(n ast.Node, cells int) []string {
 
 func visibleLines(lines []string) []string {
 	for i, l := range lines {
-		lines[i] = visible(l)
+		lines[i] = visible.Text(l)
 	}
 	return lines
 }
@@ -142,8 +144,8 @@ func (m *mdRenderer) code(language string, lines []string) []string {
 	return out
 }
 
-func (s Style) codeHead(language string) string { return s.dim(visible(language)) }
-func (s Style) codeLine(line string) string     { return s.cyan(visible(line)) }
+func (s Style) codeHead(language string) string { return s.dim(visible.Text(language)) }
+func (s Style) codeLine(line string) string     { return s.cyan(visible.Text(line)) }
 
 func (m *mdRenderer) list(n *ast.List, cells int) []string {
 	var out []string
@@ -193,7 +195,7 @@ func (m *mdRenderer) inline(parent ast.Node) string {
 func (m *mdRenderer) span(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.Text:
-		t := visible(literal(string(n.Segment.Value(m.src)), n.IsRaw()))
+		t := visible.Text(literal(string(n.Segment.Value(m.src)), n.IsRaw()))
 		switch {
 		case n.HardLineBreak():
 			return t + "\n"
@@ -202,7 +204,7 @@ func (m *mdRenderer) span(n ast.Node) string {
 		}
 		return t
 	case *ast.String:
-		return visible(string(n.Value))
+		return visible.Text(string(n.Value))
 	case *ast.CodeSpan:
 		return m.codeSpan(n)
 	case *ast.Emphasis:
@@ -215,7 +217,7 @@ func (m *mdRenderer) span(n ast.Node) string {
 	case *ast.Link:
 		return m.link(m.inline(n), string(n.Destination))
 	case *ast.AutoLink:
-		return m.style.underline(visible(string(n.URL(m.src))))
+		return m.style.underline(visible.Text(string(n.URL(m.src))))
 	case *ast.Image:
 		return m.link("[image: "+m.inline(n)+"]", string(n.Destination))
 	case *ast.RawHTML:
@@ -224,7 +226,7 @@ func (m *mdRenderer) span(n ast.Node) string {
 			seg := n.Segments.At(i)
 			b.Write(seg.Value(m.src))
 		}
-		return visible(b.String())
+		return visible.Text(b.String())
 	case *east.TaskCheckBox:
 		if n.IsChecked {
 			return "[x] "
@@ -275,7 +277,7 @@ func (m *mdRenderer) codeSpan(n *ast.CodeSpan) string {
 			b.Write(t.Segment.Value(m.src))
 		}
 	}
-	t := visible(strings.ReplaceAll(b.String(), "\n", " "))
+	t := visible.Text(strings.ReplaceAll(b.String(), "\n", " "))
 	if !m.style.Color {
 		return "`" + t + "`"
 	}
@@ -284,7 +286,7 @@ func (m *mdRenderer) codeSpan(n *ast.CodeSpan) string {
 
 // link shows the target beside the text, since the text may say anything.
 func (m *mdRenderer) link(label, target string) string {
-	target = visible(target)
+	target = visible.Text(target)
 	if label == target || label == "" || "mailto:"+label == target {
 		return m.style.underline(target)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"pgregory.net/rapid"
+
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 func TestMarkdown(t *testing.T) {
@@ -177,7 +179,7 @@ func FuzzMarkdown(f *testing.F) {
 func TestKF099_WidthsAndScripts(t *testing.T) {
 	text := "漢字かな交じり文 e\u0301e\u0301 👩‍👩‍👧‍👦 🇩🇪🇫🇷 a\u202fb שלום\tx \xff end"
 	for cells := 1; cells <= 200; cells++ {
-		for _, l := range wrap(visible(text), cells) {
+		for _, l := range wrap(visible.Text(text), cells) {
 			if w := ansi.StringWidth(l); w > max(cells, 2) {
 				t.Fatalf("width %d: %q takes %d", cells, l, w)
 			}
@@ -196,28 +198,6 @@ func TestKF099_WidthsAndScripts(t *testing.T) {
 				t.Fatalf("width %d: cell %d at %+v", cells, i, p)
 			}
 		}
-	}
-}
-
-func TestVisible(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain\ttext\n":         "plain\ttext\n",
-		"\x1b[31mred\x1b]0;t\a": `\x1B[31mred\x1B]0;t\x07`,
-		"a\rb":                  `a\rb`,
-		"\u202eabc\u200b":       `\u202Eabc\u200B`,
-		"\xff\xc3":              `\xFF\xC3`,
-		"👩‍👧":                   "👩‍👧",
-		"a\u200db":              `a\u200Db`,
-		"\U000E0041":            `\U000E0041`,
-		"\u0085\u009b1m":        `\x85\x9B1m`,
-		"naïve 漢字":              "naïve 漢字",
-	} {
-		if got := visible(in); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
-	}
-	if got := exact("a\u00a0b\u2003c 👩‍👧"); got != `a\xA0b\u2003c 👩\u200D👧` {
-		t.Errorf("exact: %q", got)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // editOutside opens the draft in the person's own editor. The session goes on meanwhile; what it
@@ -20,7 +22,7 @@ func (k *keyFace) editOutside() {
 	}
 	file, err := draftFile(k.draft.Text())
 	if err != nil {
-		k.print([]string{k.style.red("error: " + oneLine(err.Error()))})
+		k.print([]string{k.style.red("error: " + visible.Line(err.Error()))})
 		return
 	}
 	if k.writing {
@@ -54,12 +56,12 @@ func (k *keyFace) edited(file string, bad error) {
 	k.resume()
 	defer os.Remove(file)
 	if bad != nil {
-		k.print([]string{k.style.red("error: editor: " + oneLine(bad.Error()))})
+		k.print([]string{k.style.red("error: editor: " + visible.Line(bad.Error()))})
 		return
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		k.print([]string{k.style.red("error: " + oneLine(err.Error()))})
+		k.print([]string{k.style.red("error: " + visible.Line(err.Error()))})
 		return
 	}
 	k.draft.Set(strings.TrimRight(string(raw), "\n"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // Printer turns the events of a session into lines that are final. It keeps only what it needs to
@@ -113,7 +114,7 @@ func (p *Printer) Tail() string {
 	if p.block != "text" {
 		return ""
 	}
-	return visible(p.answer.Tail(400))
+	return visible.Text(p.answer.Tail(400))
 }
 
 // Typed tells that a prompt was printed when it was typed, so that its message is not printed
@@ -141,7 +142,7 @@ func (p *Printer) blockStarted(e proto.Event, b proto.BlockStarted) []string {
 	case "thinking", "redacted_thinking":
 		p.activity = "thinking"
 	case "tool_use":
-		p.activity = "preparing " + oneLine(b.Tool)
+		p.activity = "preparing " + visible.Line(b.Tool)
 	}
 	return nil
 }
@@ -202,7 +203,7 @@ func (p *Printer) blockEnded(e proto.Event) []string {
 func (p *Printer) answerEnded(b proto.AnswerEnded) []string {
 	out := p.speak(p.answer.End(p.cells()))
 	if b.Cut != "" {
-		out = append(out, p.style.dim(p.style.sign("— ", "-- ")+oneLine(b.Cut)+p.style.sign(" —", " --")))
+		out = append(out, p.style.dim(p.style.sign("— ", "-- ")+visible.Line(b.Cut)+p.style.sign(" —", " --")))
 	}
 	return out
 }
@@ -216,7 +217,7 @@ func (p *Printer) message(e proto.Event, m msg.Message) []string {
 	case msg.FromTool:
 		return p.act(p.toolResult(m))
 	case msg.FromInterrupt:
-		return []string{p.style.yellow(oneLine(msg.TextOf(m.Content)))}
+		return []string{p.style.yellow(visible.Line(msg.TextOf(m.Content)))}
 	case msg.FromSummary, msg.FromHarness, msg.FromTask:
 		return nil // the program's own words to the model; what people need of them has events
 	}
@@ -271,7 +272,7 @@ func (p *Printer) Prompt(text string) []string {
 		if i > 0 {
 			mark = pad
 		}
-		out = append(out, mark+visible(l))
+		out = append(out, mark+visible.Text(l))
 	}
 	if cut > 0 {
 		out = append(out, p.style.dim(fmt.Sprintf("%s%s %d more lines", pad, p.style.sign("…", "..."), cut)))
@@ -286,7 +287,7 @@ func (p *Printer) localOutput(b proto.LocalOutput) []string {
 	}
 	var out []string
 	for l := range strings.SplitSeq(text, "\n") {
-		l = visible(l)
+		l = visible.Text(l)
 		if b.Error {
 			l = p.style.red(l)
 		}
@@ -334,7 +335,7 @@ func (p *Printer) failure(r proto.Result) []string {
 	default:
 		text = "the turn ended: " + string(r.Ended.Reason)
 	}
-	return wrap(p.style.outcome("error")+" "+oneLine(text), p.cells())
+	return wrap(p.style.outcome("error")+" "+visible.Line(text), p.cells())
 }
 
 // flush prints calls of which only one half came.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // Session is what the face needs of a session.
@@ -119,7 +120,7 @@ func closeSession(ctx context.Context, s Session, o Options, code int) int {
 		select {
 		case err := <-done:
 			if err != nil && o.Out != nil {
-				fmt.Fprintf(o.Out, "close the session: %v\n", err)
+				fmt.Fprintf(o.Out, "close the session: %s\n", visible.Line(err.Error()))
 			}
 			return code
 		case <-closing.Done():

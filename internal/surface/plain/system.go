@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // system prints what the program itself has to say.
@@ -18,11 +19,11 @@ func (p *Printer) system(e proto.Event) []string {
 	case proto.Retry:
 		p.activity = fmt.Sprintf("%s, trying again in %s (%d of %d)", retryReason(b), seconds(float64(b.DelayMS)/1000), b.Attempt, b.Max)
 	case proto.Fallback:
-		return []string{p.style.yellow(oneLine(fmt.Sprintf("model: %s takes over from %s: %s", b.To, b.From, b.Reason)))}
+		return []string{p.style.yellow(visible.Line(fmt.Sprintf("model: %s takes over from %s: %s", b.To, b.From, b.Reason)))}
 	case proto.ModeChanged:
-		return []string{p.style.dim("mode: " + oneLine(b.Mode))}
+		return []string{p.style.dim("mode: " + visible.Line(b.Mode))}
 	case proto.ModelChanged:
-		return []string{p.style.dim("model: " + oneLine(b.Model))}
+		return []string{p.style.dim("model: " + visible.Line(b.Model))}
 	case proto.Compacting:
 		return p.compacting(b)
 	case proto.Compacted:
@@ -35,17 +36,17 @@ func (p *Printer) system(e proto.Event) []string {
 	case proto.HookEnded:
 		return p.hook(b)
 	case proto.SessionReset:
-		return []string{p.style.dim(fmt.Sprintf("session %s (%s)", oneLine(b.New), oneLine(b.Trigger)))}
+		return []string{p.style.dim(fmt.Sprintf("session %s (%s)", visible.Line(b.New), visible.Line(b.Trigger)))}
 	case proto.Ended:
 		if b.Reason == proto.EndHook && b.Detail != "" {
-			return []string{p.style.yellow("stopped by a hook: " + oneLine(b.Detail))}
+			return []string{p.style.yellow("stopped by a hook: " + visible.Line(b.Detail))}
 		}
 	case proto.AskClosed:
 		return p.askClosed(b)
 	case proto.Activity, proto.Queued, proto.Shaped, proto.HookStarted, proto.Terminal, proto.Ask:
 		// shown elsewhere: in the draft's surroundings, or as a question
 	case proto.Other:
-		return []string{p.style.dim("(" + oneLine(b.Kind) + ")")}
+		return []string{p.style.dim("(" + visible.Line(b.Kind) + ")")}
 	}
 	return nil
 }
@@ -55,7 +56,7 @@ func retryReason(b proto.Retry) string {
 	if b.Status != 0 {
 		reason += fmt.Sprintf(" (%d)", b.Status)
 	}
-	return oneLine(reason)
+	return visible.Line(reason)
 }
 
 func thousands(n int) string {
@@ -66,9 +67,9 @@ func thousands(n int) string {
 }
 
 func (p *Printer) denied(who string, b proto.Denied) []string {
-	text := fmt.Sprintf("%s %s%s refused: %s", p.style.sign("⊘", "!"), who, oneLine(b.Tool), oneLine(b.Message))
+	text := fmt.Sprintf("%s %s%s refused: %s", p.style.sign("⊘", "!"), who, visible.Line(b.Tool), visible.Line(b.Message))
 	if b.Rule != "" {
-		text += "; it would need the rule " + oneLine(b.Rule)
+		text += "; it would need the rule " + visible.Line(b.Rule)
 	}
 	return wrap(p.style.yellow(text), p.cells())
 }
@@ -80,7 +81,7 @@ func (p *Printer) notify(b proto.Notice) []string {
 		return nil
 	}
 	p.notice, p.noticeAt = key, p.lastEvent
-	text := oneLine(b.Text)
+	text := visible.Line(b.Text)
 	switch b.Level {
 	case "error":
 		text = p.style.red("error: " + text)
@@ -101,7 +102,7 @@ func (p *Printer) compacting(b proto.Compacting) []string {
 	if b.Error == "" {
 		return nil
 	}
-	return wrap(p.style.red("error: compaction: "+oneLine(b.Error)), p.cells())
+	return wrap(p.style.red("error: compaction: "+visible.Line(b.Error)), p.cells())
 }
 
 func (p *Printer) hook(b proto.HookEnded) []string {
@@ -112,10 +113,10 @@ func (p *Printer) hook(b proto.HookEnded) []string {
 	if b.ExitCode != nil {
 		text += fmt.Sprintf(" (exit code %d)", *b.ExitCode)
 	}
-	if out := oneLine(b.Stderr); out != "" {
+	if out := visible.Line(b.Stderr); out != "" {
 		text += ": " + out
 	}
-	return wrap(p.style.yellow(oneLine(text)), p.cells())
+	return wrap(p.style.yellow(visible.Line(text)), p.cells())
 }
 
 // askClosed says who decided, where it was not the person at this surface.
@@ -124,9 +125,9 @@ func (p *Printer) askClosed(b proto.AskClosed) []string {
 	case b.By == surfaceID:
 		return nil
 	case b.By != "":
-		return []string{p.style.dim(oneLine("decided by " + b.By + ": " + b.Behavior))}
+		return []string{p.style.dim(visible.Line("decided by " + b.By + ": " + b.Behavior))}
 	case b.Why != "":
-		return []string{p.style.dim("question withdrawn: " + oneLine(b.Why))}
+		return []string{p.style.dim("question withdrawn: " + visible.Line(b.Why))}
 	}
 	return nil
 }
@@ -160,12 +161,12 @@ func (p *Printer) taskBegan(t proto.Task) []string {
 	if t.Backgrounded {
 		where = " in the background"
 	}
-	return []string{p.style.dim(fmt.Sprintf("%s %s%s: %s", p.style.sign("▸", ">"), oneLine(t.Kind), where, oneLine(t.Description)))}
+	return []string{p.style.dim(fmt.Sprintf("%s %s%s: %s", p.style.sign("▸", ">"), visible.Line(t.Kind), where, visible.Line(t.Description)))}
 }
 
 func (p *Printer) taskEnded(b proto.TaskEnded) []string {
 	t := b.Task
-	text := fmt.Sprintf("%s %s: %s", oneLine(t.Kind), oneLine(t.Status), oneLine(t.Description))
+	text := fmt.Sprintf("%s %s: %s", visible.Line(t.Kind), visible.Line(t.Status), visible.Line(t.Description))
 	if p.style.Signs {
 		text = p.style.outcome(t.Status) + " " + text
 	}
@@ -176,7 +177,7 @@ func (p *Printer) taskEnded(b proto.TaskEnded) []string {
 		text += p.style.dim(p.style.sign(" · ", ", ") + seconds(float64(t.EndMS-t.StartMS)/1000))
 	}
 	if t.Error != "" {
-		text += ": " + oneLine(t.Error)
+		text += ": " + visible.Line(t.Error)
 	}
 	return []string{text}
 }
@@ -200,11 +201,11 @@ func (p *Printer) todosChanged(items []proto.Todo) []string {
 func (p *Printer) todoLine(t proto.Todo) string {
 	switch t.Status {
 	case "completed":
-		return p.style.green(p.style.sign("  ☒ ", "  [x] ")) + p.style.dim(oneLine(t.Subject))
+		return p.style.green(p.style.sign("  ☒ ", "  [x] ")) + p.style.dim(visible.Line(t.Subject))
 	case "in_progress":
-		return p.style.sign("  ▸ ", "  [>] ") + p.style.bold(oneLine(t.Subject))
+		return p.style.sign("  ▸ ", "  [>] ") + p.style.bold(visible.Line(t.Subject))
 	}
-	return p.style.sign("  ☐ ", "  [ ] ") + oneLine(t.Subject)
+	return p.style.sign("  ☐ ", "  [ ] ") + visible.Line(t.Subject)
 }
 
 // TodoList is the model's whole list.

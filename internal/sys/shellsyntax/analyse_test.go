@@ -179,13 +179,3 @@ func TestCanonicalKeepsPrefixes(t *testing.T) {
 		t.Error("a prefix of a value is no prefix of its spelling")
 	}
 }
-
-func TestVisible(t *testing.T) {
-	in := "echo hi" + strings.Repeat("\t", 300) + "; rm\u202e x\u200b \x1b[2K" + strings.Repeat(" ", 40) + "y\r"
-	got := Visible(in)
-	for _, want := range []string{"⟨300 tabs⟩", "⟨U+202E⟩", "⟨U+200B⟩", "⟨U+001B⟩", "⟨40 blanks⟩", "⟨U+000D⟩"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q lacks %s", got, want)
-		}
-	}
-}

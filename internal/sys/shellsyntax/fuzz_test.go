@@ -43,7 +43,6 @@ func FuzzAnalyse(f *testing.F) {
 			}
 			p.Guesses(func(PathUse) bool { return true })
 		}
-		Visible(text)
 	})
 }
 
