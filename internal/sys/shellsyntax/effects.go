@@ -97,6 +97,9 @@ func (d *describer) run() {
 	case "dd":
 		d.dd()
 		return
+	case "jq":
+		d.jq()
+		return
 	}
 	d.a = d.spec.take(d.words, d.at)
 	d.options()
@@ -525,7 +528,7 @@ func (d *describer) finish(form Form) {
 	p := d.p
 	ro := d.spec.readOnly
 	switch d.spec.operands {
-	case "git", "find", "test", "printf", "docker":
+	case "git", "find", "test", "printf", "docker", "jq":
 		ro = true // their own analysis has spoken
 	case "cd":
 		ro = d.name == "cd"

@@ -22,7 +22,7 @@ import (
 // Marks of options are those of parseOption.
 const commandLines = `
 cat | ro any glob op=r |
-tac nl rev od hexdump base64 base32 md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum strings column expand unexpand fold paste join iconv look zcat bzcat xzcat zstdcat zgrep jq yq bat less more view vimdiff colordiff xmllint pygmentize batcat | any op=r |
+tac nl rev od hexdump base64 base32 md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum strings column expand unexpand fold paste join iconv look zcat bzcat xzcat zstdcat zgrep yq bat less more view vimdiff colordiff xmllint pygmentize batcat | any op=r |
 cut | any op=r | -b: -c: -d: -f: --bytes: --characters: --delimiter: --fields: --output-delimiter:
 head | ro any glob digits op=r | -n: -c: --lines: --bytes:
 tail | ro any glob digits op=r | -n: -c: -s: --lines: --bytes: --pid: --sleep-interval: --max-unchanged-stats:
@@ -55,7 +55,8 @@ rg ripgrep | ro op=pR | -e^ -f^< -A: -B: -C: -m: -M: -d: -E: -g: -t: -T: -j: -r:
 fd fdfind | ro op=p | -H -I -u -s -i -g -F -a -p -0 -1 -q -h -V -d: -t: -e: -E: -S: -c: -j: -o: -l! -x!: -X!: -L~ --hidden --no-ignore --no-ignore-vcs --no-ignore-parent --no-global-ignore-file --unrestricted --case-sensitive --ignore-case --glob --regex --fixed-strings --and: --absolute-path --relative-path --full-path --print0 --quiet --show-errors --help --version --max-depth: --min-depth: --exact-depth: --type: --extension: --exclude: --size: --changed-within: --changed-before: --change-newer-than: --change-older-than: --newer: --older: --owner: --color: --threads: --max-results: --base-directory< --search-path< --path-separator: --ignore-file< --one-file-system --strip-cwd-prefix? --prune --format: --list-details! --exec!: --exec-batch!: --batch-size: --follow~
 sort | ro op=r | -b -c? -C -d -f -g -h -i -k: -M -m -n -R -r -s -S: -t: -u -V -z -o> -T: --ignore-leading-blanks --check? --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --key: --month-sort --merge --numeric-sort --random-sort --reverse --stable --buffer-size: --field-separator: --unique --version-sort --zero-terminated --parallel: --batch-size: --debug --sort: --help --version --output> --temporary-directory~: --compress-program!: --files0-from< --random-source<
 sed gsed | ro op=sed | -n -E -r -u -s -z -b -e{ -f{< -l: -i=? --quiet --silent --regexp-extended --unbuffered --separate --null-data --binary --expression{ --file{< --line-length: --in-place=? --posix --debug --sandbox --help --version --follow-symlinks~
-awk gawk mawk nawk original-awk | op=awk | -F: -v: -f{< -i!: -l!: -e{ -E{< -b -c -C -d>? -D! -o>? -p>? -L? -I -M -n -N -O -P -r -s -S -t -V --field-separator: --assign: --file{< --include!: --load!: --source{ --exec{< --characters-as-bytes --traditional --dump-variables>? --debug!? --pretty-print>? --profile>? --lint? --posix --sandbox
+jq gojq jaq | op=jq |
+awk gawk mawk nawk original-awk | ro op=awk | -F: -v: -f{< -i!: -l!: -e{ -E{< -b -c -C -d>? -D! -o>? -p>? -L? -I -M -n -N -O -P -r -s -S -t -V --field-separator: --assign: --file{< --include!: --load!: --source{ --exec{< --characters-as-bytes --traditional --dump-variables>? --debug!? --pretty-print>? --profile>? --lint? --posix --sandbox
 xxd | op=rw | -c: -g: -l: -s: -o: -n: -R:
 tee | any file op=w | --output-error?
 touch | any file op=w | -d: -r< -t: --date: --reference< --time:
