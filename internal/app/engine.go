@@ -75,7 +75,7 @@ func (s *Session) modelNow() (provider.Model, provider.Options) {
 		}
 	}
 	for _, ref := range now.FallbackModels {
-		if m := s.rooms.models.ref(ref); m != nil {
+		if m := s.rooms.models.ref(ref); m != nil && s.rooms.forbiddenModel(ref) == "" {
 			opts.Fallbacks = append(opts.Fallbacks, m)
 		}
 	}

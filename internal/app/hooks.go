@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -207,10 +208,16 @@ func (s *Session) loadHooks(state *config.State) []hook.Problem {
 	off = off && setting(state, "disableAllHooks", false)
 	wrong := s.rooms.hooks.Load(sources, hook.Switches{
 		All: off && at.Scope == origin.Managed, Ordinary: off && at.Scope != origin.Managed,
-		ManagedOnly: setting(state, "allowManagedHooksOnly", false),
+		ManagedOnly: setting(state, "allowManagedHooksOnly", false), PluginsOnly: pluginsOnly(state, "hooks"),
 	})
 	s.rooms.watched.name(hook.WatchNames(s.rooms.hooks.Handlers()))
 	return wrong
+}
+
+// pluginsOnly says whether a kind of customization may come from plugins and the administrator alone.
+func pluginsOnly(state *config.State, kind string) bool {
+	const key = "strictPluginOnlyCustomization"
+	return setting(state, key, false) || slices.Contains(setting[[]string](state, key, nil), kind)
 }
 
 func label(scope origin.Scope) string {

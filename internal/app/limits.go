@@ -18,6 +18,9 @@ import (
 
 // buildPolicy opens the limits of an organisation, where the settings name some.
 func (s *Session) buildPolicy(ctx context.Context, state *config.State) error {
+	if err := s.checkVersion(state); err != nil {
+		return err
+	}
 	set := setting(state, "policyLimits", policy.Setting{})
 	if set == (policy.Setting{}) {
 		return nil
@@ -50,6 +53,25 @@ func (s *Session) buildPolicy(ctx context.Context, state *config.State) error {
 	})
 	if ok, why := s.rooms.limits().AllowsVersion(s.opts.Version); !ok {
 		return &ExitError{codeSettings, errors.New(why)}
+	}
+	return nil
+}
+
+// checkVersion refuses the start of a program that the administrator's bounds exclude. A bound that is
+// no version must not lock everybody out: it is told and not heeded.
+func (s *Session) checkVersion(state *config.State) error {
+	for key, excluded := range map[string]int{"requiredMinimumVersion": -1, "requiredMaximumVersion": 1} {
+		bound, at, set := config.Value[string](state, key)
+		if !set {
+			continue
+		}
+		if _, ok := policy.CompareVersions(bound, bound); !ok {
+			s.early(proto.Notice{Level: "warning", Text: fmt.Sprintf("%s: %s: %q is no version and is not heeded", at.Place(), key, bound)})
+			continue
+		}
+		if order, ok := policy.CompareVersions(s.opts.Version, bound); ok && order == excluded {
+			return &ExitError{codeSettings, fmt.Errorf("version %s may not be used here: %s is %s in %s", s.opts.Version, key, bound, at.Place())}
+		}
 	}
 	return nil
 }

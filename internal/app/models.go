@@ -190,10 +190,10 @@ func (m *models) info(ref string) (provider.Info, bool) {
 }
 
 // small is the model for side requests (fetch, titles, checks): the fast one of the same service
-// where the catalog knows one, else the session's own.
-func (m *models) small(ctx context.Context, main provider.Model) provider.Model {
-	info := main.Info()
-	if ref, ok := m.find.Fast(info.Provider); ok && m.given == nil {
+// where the catalog knows one and it may be used, else the session's own.
+func (r *rooms) small(ctx context.Context, main provider.Model) provider.Model {
+	m := r.models
+	if ref, ok := m.find.Fast(main.Info().Provider); ok && m.given == nil && r.forbiddenModel(ref) == "" {
 		if model, err := m.named(ctx, ref); err == nil {
 			return model
 		}
@@ -204,6 +204,9 @@ func (m *models) small(ctx context.Context, main provider.Model) provider.Model 
 // ask makes one request beside the conversation and books what it used. The answer is whole, or an
 // error.
 func (s *Session) ask(ctx context.Context, model provider.Model, req provider.Request, tool string) ([]msg.Block, error) {
+	if why := s.rooms.forbiddenModel(model.Info().Ref()); why != "" {
+		return nil, errors.New(why)
+	}
 	req.Messages = msg.Sendable(req.Messages, msg.Bounds{})
 	req.Options.SessionID = s.part.session.Get().ID
 	began := s.effects.Now()
@@ -243,7 +246,7 @@ func (s *Session) ask(ctx context.Context, model provider.Model, req provider.Re
 
 // askSmall asks the small model one question in a lane.
 func (s *Session) askSmall(ctx context.Context, lane provider.Lane, prompt, tool string) (string, error) {
-	blocks, err := s.ask(ctx, s.rooms.models.small(ctx, s.model()), provider.Request{
+	blocks, err := s.ask(ctx, s.rooms.small(ctx, s.model()), provider.Request{
 		Lane: lane, Messages: []msg.Message{{Role: msg.User, Content: []msg.Block{msg.Text{Text: prompt}}}},
 		Options: provider.Options{NoCache: true},
 	}, tool)

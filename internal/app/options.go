@@ -53,6 +53,8 @@ type Options struct {
 	SettingSources *[]string // of user, project, local; nil: all
 	Simple         bool      // Bash, Read and Edit, nothing else
 
+	managed []string // folders of the administrator's files; nil: those of the system
+
 	Setup string // trigger of the Setup hooks before the first turn: init or maintenance; empty: none
 
 	Continue  bool

@@ -119,7 +119,7 @@ func (r *rooms) modelInfo(ref string) (provider.Info, bool) { return r.models.in
 
 // askClassifier asks the classifier's model.
 func (s *Session) askClassifier(ctx context.Context, p permission.Prompt) (string, error) {
-	blocks, err := s.ask(ctx, s.rooms.models.small(ctx, s.model()), provider.Request{
+	blocks, err := s.ask(ctx, s.rooms.small(ctx, s.model()), provider.Request{
 		Lane: provider.LaneClassifier, System: []msg.Block{msg.Text{Text: p.System}},
 		Messages: []msg.Message{{Role: msg.User, Content: []msg.Block{msg.Text{Text: p.Context}, msg.Text{Text: p.Question}}}},
 		Options:  provider.Options{MaxTokens: p.MaxTokens, Thinking: -1},
@@ -134,7 +134,7 @@ func (s *Session) autoRules() permission.AutoMode {
 
 // askHook asks a model for a hook.
 func (s *Session) askHook(ctx context.Context, name, text string) (string, error) {
-	model := s.rooms.models.small(ctx, s.model())
+	model := s.rooms.small(ctx, s.model())
 	if name != "" {
 		m, err := s.rooms.models.named(ctx, name)
 		if err != nil {

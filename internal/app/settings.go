@@ -12,6 +12,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/feature/policy"
 	"github.com/myelin-agent/myelin/internal/feature/trust"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
@@ -26,13 +27,23 @@ func sections() []config.Section {
 		{Key: "permissions.ask", Check: rules},
 		{Key: "permissions.deny", Check: rules},
 		{Key: "autoMode", Check: func(value json.RawMessage) []config.Fault { return faults(permission.CheckAutoMode(value)) }},
+		{Key: "policyLimits", Check: checkPolicy},
 	}
+}
+
+// checkPolicy says what is wrong with the address of an organisation's limits: half of it is none.
+func checkPolicy(value json.RawMessage) []config.Fault {
+	if err := policy.CheckSetting(value); err != nil {
+		return []config.Fault{{Message: err.Error(), Expected: "url, publicKey, onMissing"}}
+	}
+	return nil
 }
 
 func faults(from []permission.Fault) []config.Fault {
 	var out []config.Fault
 	for _, f := range from {
-		out = append(out, config.Fault{At: f.At, Message: f.Message, Expected: f.Expected})
+		grants := len(f.At) > 0 && (f.At[0] == "allow" || f.At[0] == "environment")
+		out = append(out, config.Fault{At: f.At, Message: f.Message, Expected: f.Expected, Grants: grants})
 	}
 	return out
 }
@@ -65,7 +76,7 @@ func findPlaces(o Options, env config.Environ) (config.Places, error) {
 	if err != nil {
 		return config.Places{}, fmt.Errorf("find the home folder: %w", err)
 	}
-	return config.Find(config.PlaceOptions{UserHome: home, Start: o.Cwd, Env: env, DropIn: o.DropIn})
+	return config.Find(config.PlaceOptions{UserHome: home, Start: o.Cwd, Env: env, DropIn: o.DropIn, Managed: o.managed})
 }
 
 // openSettings reads all settings and decides what the folder is trusted with. live holds who is

@@ -29,7 +29,7 @@ func (c *Confiner) profile(how tool.Confinement) sandbox.Config {
 	out.Write = append(out.Write, c.paths("sandbox.filesystem.allowWrite")...)
 	out.DenyWrite = append(c.paths("sandbox.filesystem.denyWrite"), c.rulePaths(permission.DenyList, "Edit")...)
 	out.DenyRead = append(c.paths("sandbox.filesystem.denyRead"), c.rulePaths(permission.DenyList, "Read")...)
-	out.AllowRead = c.paths("sandbox.filesystem.allowRead")
+	out.AllowRead = c.paths(allowRead)
 	out.Write = append(out.Write, c.rulePaths(permission.AllowList, "Edit")...)
 	out.Show = []string{g.SessionDir()} // aliases and what hooks left for commands
 	out.DropEnv = []string{
@@ -52,10 +52,18 @@ type credential struct {
 	Mode string `json:"mode"`
 }
 
+// allowRead lists paths that may be read inside denied ones.
+const allowRead = "sandbox.filesystem.allowRead"
+
 // paths reads a list of paths; relative ones start where their file's scope says.
 func (c *Confiner) paths(key string) []string {
 	var out []string
-	for _, block := range c.given.Config().Blocks(key) {
+	state := c.given.Config()
+	managedOnly := key == allowRead && setting(state, "sandbox.filesystem.allowManagedReadPathsOnly", false)
+	for _, block := range state.Blocks(key) {
+		if managedOnly && block.At.Scope != origin.Managed {
+			continue
+		}
 		base := c.given.Places.Start
 		if block.At.Scope == origin.User {
 			base = c.given.Places.Home

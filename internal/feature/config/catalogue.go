@@ -43,9 +43,20 @@ type Key struct {
 	// wins over every level.
 	Strict     []string
 	StrictFrom Scopes
-	// Closed is the JSON value that stands in when the managed value is invalid, for keys that must
-	// not fall open.
+	// Closed is the JSON value that stands in when a value cannot be read, for keys that restrict: a
+	// lock that was mistyped is shut.
 	Closed string
+	// Forbids says that the value lists what is forbidden, or holds such lists: a part that cannot be
+	// read counts as a lost deny rule.
+	Forbids bool
+	// Refuse says that a value that cannot be read refuses the start: nothing can stand in for it.
+	Refuse bool
+	// Open says, of a key that restricts, why a value that cannot be read leaves it open.
+	Open string
+	// Lacks names what the key restricts and this release does not have; whoever sets it is told.
+	Lacks string
+	// Unkept says why this release cannot keep what the key demands: a managed value refuses the start.
+	Unkept string
 	// Start says that the key is read once, when a session starts.
 	Start bool
 

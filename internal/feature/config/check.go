@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -45,98 +44,73 @@ func (c *checker) report(at origin.Origin, key string, p Problem) {
 	c.problems = append(c.problems, p)
 }
 
-// isRules reports whether a key, or one of the lists below it, holds rules that forbid.
+// isRules reports whether a key, or a part of one, is about permission rules that forbid.
 func isRules(key string) bool {
-	switch key {
-	case "permissions", "permissions.deny", "permissions.ask":
-		return true
-	}
-	return false
+	return key == "permissions" || strings.HasPrefix(key, "permissions.deny") || strings.HasPrefix(key, "permissions.ask")
 }
 
-// object checks a namespace: an object whose members are known keys or namespaces.
-func (c *checker) object(prefix string, n *jsonc.Node) *Node {
-	out := &Node{Kind: jsonc.Object, At: c.doc.At(n)}
-	c.doubles(prefix, n)
-	for _, m := range jsonc.Unique(n.Members) {
-		name := prefix + m.Name
-		if m.Value.Kind == jsonc.Null || name == "$schema" {
-			continue // null: unset at this level
+// object checks a namespace: an object whose members are known keys or namespaces. A namespace that
+// stands there several times is one.
+func (c *checker) object(prefix string, nodes ...*jsonc.Node) *Node {
+	out := &Node{Kind: jsonc.Object, At: c.doc.At(nodes[0])}
+	for _, same := range grouped(nodes...) {
+		name := prefix + same[0].Name
+		if len(same) > 1 {
+			c.reportDouble(name, same)
 		}
-		if v := c.member(name, m); v != nil {
-			out.Members = append(out.Members, Member{Key: m.Name, Value: v})
+		same = slices.DeleteFunc(same, func(m jsonc.Member) bool { return m.Value.Kind == jsonc.Null }) // unset at this level
+		if len(same) == 0 || name == "$schema" {
+			continue
+		}
+		if v := c.member(name, same); v != nil {
+			out.Members = append(out.Members, Member{Key: same[0].Name, Value: v})
 		}
 	}
 	return out
 }
 
-// doubles says which keys stand twice: only the last counts, and a forbidding list must not vanish
-// that way unseen.
-func (c *checker) doubles(prefix string, n *jsonc.Node) {
-	first := map[string]jsonc.Member{}
-	for _, m := range n.Members {
-		before, twice := first[m.Name]
-		first[m.Name] = m
-		if !twice {
-			continue
-		}
-		line, _ := c.doc.Position(before.Start)
-		c.report(c.doc.AtMember(m), prefix+m.Name, Problem{
-			Message: fmt.Sprintf("the key stands here twice; line %d is not used", line),
-			Lost:    holdsRules(prefix+m.Name, before.Value),
-		})
-	}
-}
-
-// doublesInside looks for double keys in the value of a known key: of two hooks of one event, or two
-// entries of one name, the first would vanish unseen.
-func (c *checker) doublesInside(key string, n *jsonc.Node) {
-	if n.Kind == jsonc.Object {
-		c.doubles(key+".", n)
-	}
-	for _, m := range n.Members {
-		c.doublesInside(key+"."+m.Name, m.Value)
-	}
-	for i, e := range n.Elems {
-		c.doublesInside(fmt.Sprintf("%s[%d]", key, i), e)
-	}
-}
-
-// holdsRules reports whether dropping the value under key drops a deny or ask list.
-func holdsRules(key string, n *jsonc.Node) bool {
-	switch key {
-	case "permissions":
-		return n.Get("deny") != nil || n.Get("ask") != nil || n.Kind != jsonc.Object && mentionsRules(n.JSON())
-	case "permissions.deny", "permissions.ask":
-		return n.Kind != jsonc.Array || len(n.Elems) > 0
-	}
-	return false
-}
-
-// mentionsRules looks at text that could not be read as settings.
-func mentionsRules(text []byte) bool {
-	return bytes.Contains(text, []byte(`"deny"`)) || bytes.Contains(text, []byte(`"ask"`))
-}
-
-func (c *checker) member(name string, m jsonc.Member) *Node {
+// member checks what stands under one name of a namespace: once, or several times.
+func (c *checker) member(name string, same []jsonc.Member) *Node {
 	if k, ok := c.cat.keys[name]; ok {
-		return c.value(k, m)
-	}
-	if c.cat.spaces[name] {
-		if m.Value.Kind == jsonc.Object {
-			return c.object(name+".", m.Value)
+		var values []*Node
+		for _, m := range same {
+			if v := c.value(k, m); v != nil {
+				values = append(values, v)
+			}
 		}
-		c.report(c.doc.At(m.Value), name, Problem{
-			Message: "is " + m.Value.Kind.String(), Expected: "an object", Lost: holdsRules(name, m.Value),
-		})
+		return strictestOf(k, values)
+	}
+	if !c.cat.spaces[name] {
+		c.unknown(name, same[len(same)-1])
 		return nil
 	}
+	var objects []*jsonc.Node
+	for _, m := range same {
+		if m.Value.Kind == jsonc.Object {
+			objects = append(objects, m.Value)
+			continue
+		}
+		c.report(c.doc.At(m.Value), name, Problem{
+			Message: "is " + m.Value.Kind.String(), Expected: "an object", Lost: c.cat.restrictsBelow(name),
+		})
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	return c.object(name+".", objects...)
+}
+
+// unknown reports a name nobody knows. One that is a slip of the keyboard away from a key that
+// restricts was meant to restrict: it counts as lost.
+func (c *checker) unknown(name string, m jsonc.Member) {
 	p := Problem{Level: LevelNotice, Message: "unknown key, kept and not used", Nearest: c.cat.nearest(name)}
-	if !c.guest || isRules(p.Nearest) { // other programs' files may well know more keys; a rule is believed to hold
+	if near, ok := c.cat.meantLock(name); ok {
+		p.Nearest, p.Lost = near, true
+	}
+	if !c.guest || p.Lost { // other programs' files may well know more keys
 		p.Level = LevelWarning
 	}
 	c.report(c.doc.AtMember(m), name, p)
-	return nil
 }
 
 // value checks the value of a known key. It returns nil when nothing of it may take effect.
@@ -144,18 +118,17 @@ func (c *checker) value(k *Key, m jsonc.Member) *Node {
 	if !c.mayStand(k, m) {
 		return nil
 	}
-	c.doublesInside(k.Name, m.Value)
+	if k.Name != hooksKey {
+		c.doublesInside(k, k.Name, m.Value)
+	}
 	n := c.shape(k, m.Value)
+	if n != nil && k.check != nil && c.faults(k, n) {
+		n = nil
+	}
 	if n == nil {
-		return c.closed(k, m.Value)
+		n = c.closed(k, m.Value)
 	}
-	if k.check == nil {
-		return n
-	}
-	whole := c.faults(k, n)
-	if whole {
-		return c.closed(k, m.Value)
-	}
+	c.unkept(k, m, n)
 	return n
 }
 
@@ -185,36 +158,20 @@ func fileOf(scope origin.Scope) string {
 const (
 	startMode = "permissions.defaultMode"
 	compatKey = "compat"
+	hooksKey  = "hooks"
 )
-
-// closed is what stands in for a managed value that is wrong and must not fall open.
-func (c *checker) closed(k *Key, n *jsonc.Node) *Node {
-	if k.Closed == "" || c.scope != origin.Managed {
-		return nil
-	}
-	c.problems[len(c.problems)-1].Message += "; " + k.Closed + " is in force instead"
-	doc, err := jsonc.Parse(c.scope, c.doc.File(), []byte(k.Closed))
-	if err != nil {
-		return nil // a test of the catalogue says that it parses
-	}
-	out := convert(doc, doc.Root())
-	out.At = c.doc.At(n)
-	return out
-}
 
 // shape checks type, list of values and range, and returns the node without what is wrong; nil when
 // nothing is left of it.
 func (c *checker) shape(k *Key, n *jsonc.Node) *Node {
+	if k.Name == hooksKey { // whoever runs them knows what a wrong shape costs
+		return c.hooks(n)
+	}
 	if !k.Type.takes(n.Kind) {
 		return c.wrong(k, n, "is "+n.Kind.String(), k.Type.describe(), "")
 	}
 	switch n.Kind {
 	case jsonc.String:
-		if len(k.Enum) > 0 && !slices.Contains(k.Enum, n.Text()) && k.Name == startMode {
-			// A mode nobody knows must not give way to a laxer one of a lower level.
-			c.wrong(k, n, quoted(n)+" is not one of its values and stands for default", strings.Join(k.Enum, ", "), slip(n.Text(), k.Enum))
-			return &Node{Kind: jsonc.String, At: c.doc.At(n), Scalar: json.RawMessage(`"default"`)}
-		}
 		if len(k.Enum) > 0 && !slices.Contains(k.Enum, n.Text()) {
 			return c.wrong(k, n, quoted(n)+" is not one of its values", strings.Join(k.Enum, ", "), slip(n.Text(), k.Enum))
 		}
@@ -243,7 +200,7 @@ func (c *checker) shape(k *Key, n *jsonc.Node) *Node {
 func (c *checker) wrong(k *Key, n *jsonc.Node, message, expected, near string) *Node {
 	c.report(c.doc.At(n), k.Name, Problem{
 		Message: message, Expected: expected, Nearest: near,
-		Lost: isRules(k.Name) && holdsRules(k.Name, n),
+		Lost: k.Forbids && (n.Kind != jsonc.Array || len(n.Elems) > 0),
 	})
 	return nil
 }
@@ -292,9 +249,15 @@ func (c *checker) array(k *Key, n *jsonc.Node) *Node {
 	for i, e := range n.Elems {
 		if want != 0 && e.Kind != want {
 			c.report(c.doc.At(e), fmt.Sprintf("%s[%d]", k.Name, i), Problem{
-				Message: "is " + e.Kind.String(), Expected: want.String(), Lost: isRules(k.Name),
+				Message: "is " + e.Kind.String(), Expected: want.String(), Lost: k.Forbids,
 			})
+			if k.Closed == "true" { // a list of what is locked, one of which is not known
+				return nil
+			}
 			continue
+		}
+		if len(k.Enum) > 0 && e.Kind == jsonc.String && !slices.Contains(k.Enum, e.Text()) {
+			return c.wrong(k, e, quoted(e)+" is not one of its values", strings.Join(k.Enum, ", "), slip(e.Text(), k.Enum))
 		}
 		out.Elems = append(out.Elems, convert(c.doc, e))
 	}
@@ -366,19 +329,27 @@ func (n *Node) set(key string, value *Node) {
 	n.Members = append(n.Members, Member{Key: key, Value: value})
 }
 
-// convert copies a parsed value with its places. Null members of objects are unset.
-func convert(doc *jsonc.Doc, n *jsonc.Node) *Node {
+// convert copies a parsed value with its places. Null members of objects are unset; of double ones the
+// last counts.
+func convert(doc *jsonc.Doc, n *jsonc.Node) *Node { return copied(doc, n, jsonc.Unique) }
+
+// convertAll is convert with double members kept.
+func convertAll(doc *jsonc.Doc, n *jsonc.Node) *Node {
+	return copied(doc, n, func(all []jsonc.Member) []jsonc.Member { return all })
+}
+
+func copied(doc *jsonc.Doc, n *jsonc.Node, members func([]jsonc.Member) []jsonc.Member) *Node {
 	out := &Node{Kind: n.Kind, At: doc.At(n)}
 	switch n.Kind {
 	case jsonc.Object:
-		for _, m := range jsonc.Unique(n.Members) {
+		for _, m := range members(n.Members) {
 			if m.Value.Kind != jsonc.Null {
-				out.Members = append(out.Members, Member{Key: m.Name, Value: convert(doc, m.Value)})
+				out.Members = append(out.Members, Member{Key: m.Name, Value: copied(doc, m.Value, members)})
 			}
 		}
 	case jsonc.Array:
 		for _, e := range n.Elems {
-			out.Elems = append(out.Elems, convert(doc, e))
+			out.Elems = append(out.Elems, copied(doc, e, members))
 		}
 	default:
 		out.Scalar = n.JSON()
@@ -403,7 +374,7 @@ func (c *checker) faults(k *Key, n *Node) (whole bool) {
 		}
 		c.report(at.At, key, Problem{
 			Message: f.Message, Expected: f.Expected, Nearest: f.Nearest,
-			Lost: isRules(k.Name) && !f.Keep,
+			Lost: k.Forbids && !f.Keep && !f.Grants,
 		})
 		switch {
 		case f.Keep:

@@ -106,9 +106,11 @@ type Problem struct {
 	Expected string       `json:"expected,omitempty"`
 	Nearest  string       `json:"nearest,omitempty"` // a known name or value that was probably meant
 	Skipped  bool         `json:"skipped,omitempty"` // the whole file is not used
-	// Lost says that a deny or ask rule is not in force because of this: a headless run must not go
-	// on unless it was told to.
+	// Lost says that a deny or ask rule, or something else that forbids, is not in force because of
+	// this: a headless run must not go on unless it was told to.
 	Lost bool `json:"lost,omitempty"`
+	// Refuses says that the program must not start with this.
+	Refuses bool `json:"refuses,omitempty"`
 }
 
 // String is one line: place, key, what is wrong, what was expected, what was probably meant.
@@ -130,8 +132,11 @@ func (p Problem) String() string {
 	if p.Skipped {
 		b.WriteString("; the file is not used")
 	}
-	if p.Lost {
+	switch {
+	case p.Lost && (p.Skipped || isRules(p.Key)):
 		b.WriteString("; a deny or ask rule may be missing because of this")
+	case p.Lost:
+		b.WriteString("; what it restricts may not be in force because of this")
 	}
 	return b.String()
 }

@@ -152,11 +152,11 @@ func TestFilesThatAreNotUsed(t *testing.T) {
 
 func TestMessagesSayWhatWasMeant(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"permissions": {"defaultMode": "acceptedits"}}`:     `permissions.defaultMode: "acceptedits" is not one of its values and stands for default; expected default, manual, acceptEdits, plan, auto, dontAsk, bypassPermissions; did you mean "acceptEdits"?`,
-		`{"permisions": {"deny": ["A"]}}`:                     `permisions: unknown key, kept and not used; did you mean "permissions"?`,
-		`{"permissions": {"dney": ["A"]}}`:                    `permissions.dney: unknown key, kept and not used; did you mean "permissions.deny"?`,
-		`{"deny": ["A"]}`:                                     `deny: unknown key, kept and not used; did you mean "permissions.deny"?`,
-		`{"permissions": ["A"]}`:                              `permissions: is an array; expected an object`,
+		`{"permissions": {"defaultMode": "acceptedits"}}`:     `permissions.defaultMode: "acceptedits" is not one of its values; "default" is in force instead; expected default, manual, acceptEdits, plan, auto, dontAsk, bypassPermissions; did you mean "acceptEdits"?`,
+		`{"permisions": {"deny": ["A"]}}`:                     `permisions: unknown key, kept and not used; did you mean "permissions"?; what it restricts may not be in force because of this`,
+		`{"permissions": {"dney": ["A"]}}`:                    `permissions.dney: unknown key, kept and not used; did you mean "permissions.deny"?; what it restricts may not be in force because of this`,
+		`{"deny": ["A"]}`:                                     `deny: unknown key, kept and not used; did you mean "permissions.deny"?; what it restricts may not be in force because of this`,
+		`{"permissions": ["A"]}`:                              `permissions: is an array; expected an object; a deny or ask rule may be missing because of this`,
 		`{"permissions": {"deny": "A"}}`:                      `permissions.deny: is a string; expected an array of strings; a deny or ask rule may be missing because of this`,
 		`{"autoCompactWindow": 5}`:                            `autoCompactWindow: 5 is out of range; expected a whole number from 100000 to 1000000`,
 		`{"cleanupPeriodDays": 0}`:                            `cleanupPeriodDays: 0 is out of range; expected a whole number from 1 to 1073741824`,
@@ -166,10 +166,10 @@ func TestMessagesSayWhatWasMeant(t *testing.T) {
 		`{"allowManagedHooksOnly": true}`:                     `allowManagedHooksOnly: has no effect in the user file; expected it in managed`,
 		`{"autoConnectIde": true}`:                            `autoConnectIde: has no effect in the user file; expected it in the state file`,
 		`{"model": "a", "model": "b"}`:                        `model: the key stands here twice; line 1 is not used`,
-		`{"permissions": {"deny": ["A"]}, "permissions": {}}`: `permissions: the key stands here twice; line 1 is not used; a deny or ask rule may be missing because of this`,
-		`{"hooks": {"Stop": [{"a": 1}], "Stop": []}}`:         `hooks.Stop: the key stands here twice; line 1 is not used`,
+		`{"permissions": {"deny": ["A"]}, "permissions": {}}`: `permissions: the key stands here twice; line 1 counts too`,
+		`{"hooks": {"Stop": [{"a": 1}], "Stop": []}}`:         `hooks.Stop: the key stands here twice; line 1 counts too`,
 		`{"env": {"A": "1", "A": "2"}}`:                       `env.A: the key stands here twice; line 1 is not used`,
-		`{"sandbox": {"enabled": "always"}}`:                  `sandbox.enabled: "always" is not one of its values; expected auto`,
+		`{"sandbox": {"enabled": "always"}}`:                  `sandbox.enabled: "always" is not one of its values; true is in force instead; expected auto`,
 	} {
 		m := newMachine(t)
 		m.put("home/.myelin/settings.json", text)
@@ -189,22 +189,19 @@ func TestManagedKeysThatMustNotFallOpen(t *testing.T) {
 	m := newMachine(t)
 	m.put("etc/claude-code/managed-settings.json", `{
   "allowedMcpServers": "all", "availableModels": {}, "allowManagedHooksOnly": "yes", "allowManagedMcpServersOnly": 1,
-  "enforceAvailableModels": [], "disableCommandPluginSources": "x", "forceLoginOrgUUID": 3, "requiredMinimumVersion": 3,
+  "enforceAvailableModels": [], "disableCommandPluginSources": "x", "requiredMinimumVersion": 3,
   "sandbox": {"credentials": {"files": [{"path": "a", "mode": "dney"}, {"path": "b"}]}}, "model": 3, "language": "en"
 }`)
 	s := m.load(config.View{})
 	want := `{"allowedMcpServers":[],"availableModels":[],"allowManagedHooksOnly":true,"allowManagedMcpServersOnly":true,` +
-		`"enforceAvailableModels":true,"disableCommandPluginSources":true,"forceLoginOrgUUID":[],` +
+		`"enforceAvailableModels":true,"disableCommandPluginSources":true,` +
 		`"sandbox":{"credentials":{"files":[{"path":"a","mode":"deny"},{"path":"b","mode":"deny"}]}},"language":"en"}`
 	if diff := cmp.Diff(want, string(s.Effective.Root.JSON())); diff != "" {
 		t.Error(diff)
 	}
-	if len(s.Errors) != 11 {
+	if len(s.Errors) != 13 { // ten mistakes, and three locks that have nothing to restrict
 		t.Errorf("%d problems: %s", len(s.Errors), strings.Join(m.problems(s), "\n"))
 	}
-	m2 := newMachine(t)
-	m2.put("home/.myelin/settings.json", `{"availableModels": {}}`)
-	m2.expect(m2.load(config.View{}), "availableModels", "unset")
 }
 
 func TestManagedFileThatIsBroken(t *testing.T) {

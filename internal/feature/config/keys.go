@@ -30,16 +30,16 @@ func modelKeys() []Key {
 func permissionKeys() []Key {
 	return []Key{
 		{Name: "permissions.allow", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Allow, Meaning: "rules for calls that need no question"},
-		{Name: "permissions.ask", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Restrict, Meaning: "rules for calls that are always asked about"},
-		{Name: "permissions.deny", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Restrict, Meaning: "rules for calls that are refused"},
+		{Name: "permissions.ask", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Restrict, Forbids: true, Meaning: "rules for calls that are always asked about"},
+		{Name: "permissions.deny", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Restrict, Forbids: true, Meaning: "rules for calls that are refused"},
 		{Name: "permissions.additionalDirectories", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Allow, Meaning: "more working directories"},
-		{Name: "permissions.defaultMode", Type: TString, Default: `"default"`, Enum: []string{"default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"}, Scopes: Anywhere, Need: 1, Kind: Allow, Start: true, Meaning: "permission mode a session starts in; auto is not taken from project and local files"},
-		{Name: "permissions.disableBypassPermissionsMode", Type: TString, Enum: []string{"disable"}, Scopes: Anywhere, Need: 1, Kind: Restrict, Strict: []string{`"disable"`}, StrictFrom: Anywhere, Meaning: "locks out bypassPermissions"},
-		{Name: "permissions.disableAutoMode", Type: TString, Enum: []string{"disable"}, Scopes: Anywhere, Need: 1, Kind: Restrict, Strict: []string{`"disable"`}, StrictFrom: Anywhere, Meaning: "locks out auto"},
-		{Name: "disableAutoMode", Type: TString, Enum: []string{"disable"}, Scopes: Anywhere, Need: 1, Kind: Restrict, Strict: []string{`"disable"`}, StrictFrom: Anywhere, Meaning: "locks out auto"},
-		{Name: "allowManagedPermissionRulesOnly", Type: TBool, Default: "false", Scopes: ManagedOnly, Need: 1, Kind: Restrict, Meaning: "only managed permission rules count"},
-		{Name: "autoMode", Type: TObject, Scopes: UserManaged, Need: 1, Kind: Allow, Meaning: "prose rules of the auto mode's classifier: environment, allow, soft_deny, hard_deny, classifyAllShell"},
-		{Name: "useAutoModeDuringPlan", Type: TBool, Default: "true", Scopes: UserLocalManaged, Need: 1, Kind: Allow, Strict: []string{"false"}, StrictFrom: UserLocalManaged, Meaning: "the classifier decides in plan mode"},
+		{Name: "permissions.defaultMode", Type: TString, Default: `"default"`, Enum: []string{"default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"}, Scopes: Anywhere, Need: 1, Kind: Allow, Start: true, Closed: `"default"`, Meaning: "permission mode a session starts in; auto is not taken from project and local files"},
+		{Name: "permissions.disableBypassPermissionsMode", Type: TString, Enum: []string{"disable"}, Scopes: Anywhere, Need: 1, Kind: Restrict, Strict: []string{`"disable"`}, StrictFrom: Anywhere, Closed: `"disable"`, Meaning: "locks out bypassPermissions"},
+		{Name: "permissions.disableAutoMode", Type: TString, Enum: []string{"disable"}, Scopes: Anywhere, Need: 1, Kind: Restrict, Strict: []string{`"disable"`}, StrictFrom: Anywhere, Closed: `"disable"`, Meaning: "locks out auto"},
+		{Name: "disableAutoMode", Type: TString, Enum: []string{"disable"}, Scopes: Anywhere, Need: 1, Kind: Restrict, Strict: []string{`"disable"`}, StrictFrom: Anywhere, Closed: `"disable"`, Meaning: "locks out auto"},
+		{Name: "allowManagedPermissionRulesOnly", Type: TBool, Default: "false", Scopes: ManagedOnly, Need: 1, Kind: Restrict, Closed: "true", Meaning: "only managed permission rules count"},
+		{Name: "autoMode", Type: TObject, Scopes: UserManaged, Need: 1, Kind: Allow, Forbids: true, Meaning: "prose rules of the auto mode's classifier: environment, allow, soft_deny, hard_deny, classifyAllShell"},
+		{Name: "useAutoModeDuringPlan", Type: TBool, Default: "true", Scopes: UserLocalManaged, Need: 1, Kind: Allow, Strict: []string{"false"}, StrictFrom: UserLocalManaged, Closed: "false", Meaning: "the classifier decides in plan mode"},
 		{Name: "skipDangerousModePermissionPrompt", Type: TBool, Scopes: UserLocalManaged, Need: 1, Kind: Allow, Meaning: "the warning of bypassPermissions was accepted"},
 		{Name: "skipAutoPermissionPrompt", Type: TBool, Scopes: UserManaged, Need: 2, Kind: Allow, Meaning: "skip the notice of the auto mode"},
 		{Name: "permissionExplainerEnabled", Type: TBool, Default: "true", Scopes: InGlobal, Need: 2, Kind: Plain, Meaning: "explain key in questions about shell commands"},
@@ -51,7 +51,7 @@ func sandboxKeys() []Key {
 		return Key{Name: "sandbox." + name, Type: t, Default: def, Scopes: Anywhere, Need: need, Kind: Allow, Meaning: meaning}
 	}
 	restrict := func(name string, t Type, need int, meaning string) Key {
-		return Key{Name: "sandbox." + name, Type: t, Scopes: Anywhere, Need: need, Kind: Restrict, Meaning: meaning}
+		return Key{Name: "sandbox." + name, Type: t, Scopes: Anywhere, Need: need, Kind: Restrict, Forbids: true, Meaning: meaning}
 	}
 	only := func(name string, t Type, scopes Scopes, need int, def, meaning string) Key {
 		return Key{Name: "sandbox." + name, Type: t, Default: def, Scopes: scopes, Need: need, Kind: Allow, Meaning: meaning}
@@ -60,22 +60,26 @@ func sandboxKeys() []Key {
 	enabled.Enum = []string{"auto"}
 	fail := allow("failIfUnavailable", TBool, 1, "false", "refuse to start without a sandbox")
 	fail.Start = true
+	closed := func(k Key, value string) Key {
+		k.Closed = value
+		return k
+	}
 	return []Key{
-		enabled,
-		fail,
-		allow("autoAllowBashIfSandboxed", TBool, 1, "true", "commands inside the sandbox need no question"),
+		closed(enabled, "true"),
+		closed(fail, "true"),
+		closed(allow("autoAllowBashIfSandboxed", TBool, 1, "true", "commands inside the sandbox need no question"), "false"),
 		allow("excludedCommands", TStrings, 1, "", "patterns of commands that run outside"),
-		allow("allowUnsandboxedCommands", TBool, 1, "true", "the model may ask to run a command outside"),
+		closed(allow("allowUnsandboxedCommands", TBool, 1, "true", "the model may ask to run a command outside"), "false"),
 		allow("filesystem.allowWrite", TStrings, 1, "", "more paths that may be written"),
 		restrict("filesystem.denyWrite", TStrings, 1, "paths that may not be written"),
 		restrict("filesystem.denyRead", TStrings, 1, "paths that may not be read"),
 		allow("filesystem.allowRead", TStrings, 1, "", "paths that may be read inside denied ones"),
-		only("filesystem.allowManagedReadPathsOnly", TBool, ManagedOnly, 1, "false", "only managed allowRead counts"),
+		closed(only("filesystem.allowManagedReadPathsOnly", TBool, ManagedOnly, 1, "false", "only managed allowRead counts"), "true"),
 		only("filesystem.disabled", TBool, UserManaged, 1, "false", "confine the network only"),
 		allow("network.allowedDomains", TStrings, 1, "", "hosts that may be reached: host, *.host, host:port, [ipv6]"),
 		restrict("network.deniedDomains", TStrings, 1, "hosts that may not be reached"),
-		only("network.strictAllowlist", TBool, UserManaged, 1, "false", "refuse other hosts instead of asking"),
-		only("network.allowManagedDomainsOnly", TBool, ManagedOnly, 1, "false", "only managed allowedDomains count"),
+		closed(only("network.strictAllowlist", TBool, UserManaged, 1, "false", "refuse other hosts instead of asking"), "true"),
+		closed(only("network.allowManagedDomainsOnly", TBool, ManagedOnly, 1, "false", "only managed allowedDomains count"), "true"),
 		allow("network.allowUnixSockets", TStrings, 2, "", "sockets that may be used (macOS)"),
 		allow("network.allowAllUnixSockets", TBool, 1, "false", "lift the filter of sockets"),
 		allow("network.allowLocalBinding", TBool, 2, "", "listen on local ports (macOS)"),
@@ -139,33 +143,33 @@ func extensionKeys() []Key {
 		{Name: "hooks", Type: TObject, Scopes: Anywhere, Need: 1, Kind: Hooks, Merge: Concat, Meaning: "commands, requests and prompts that run at events"},
 		{Name: "disableAllHooks", Type: TBool, Scopes: Anywhere, Need: 1, Kind: Hooks, Meaning: "hooks off; managed ones only by a managed value"},
 		{Name: "allowManagedHooksOnly", Type: TBool, Scopes: ManagedOnly, Need: 1, Kind: Restrict, Closed: "true", Meaning: "only managed hooks run"},
-		{Name: "allowedHttpHookUrls", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Hooks, Meaning: "addresses HTTP hooks may use"},
-		{Name: "httpHookAllowedEnvVars", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Hooks, Meaning: "variables HTTP hooks may send"},
-		{Name: "disableSkillShellExecution", Type: TBool, Scopes: Anywhere, Need: 1, Kind: Plain, Meaning: "no inline shell in skills"},
+		{Name: "allowedHttpHookUrls", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Hooks, Closed: "[]", Meaning: "addresses HTTP hooks may use"},
+		{Name: "httpHookAllowedEnvVars", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Hooks, Closed: "[]", Meaning: "variables HTTP hooks may send"},
+		{Name: "disableSkillShellExecution", Type: TBool, Scopes: Anywhere, Need: 1, Kind: Plain, Closed: "true", Lacks: "skills", Meaning: "no inline shell in skills"},
 		{Name: "disableBundledSkills", Type: TBool, Scopes: Anywhere, Need: 2, Kind: Plain, Meaning: "no skills of the program itself"},
 		{Name: "skillOverrides", Type: TStringMap, Scopes: Anywhere, Need: 1, Kind: Plain, Meaning: "skill to on, name-only, user-invocable-only or off"},
 		{Name: "enabledPlugins", Type: TBoolMap, Scopes: Anywhere, Need: 1, Kind: Plugins, Meaning: "plugin@marketplace to true or false"},
 		{Name: "extraKnownMarketplaces", Type: TObject, Scopes: Anywhere, Need: 1, Kind: Plugins, Merge: ReplaceEach, Meaning: "more places plugins come from"},
 		{Name: "pluginConfigs", Type: TObject, Scopes: UserManaged, Need: 2, Kind: Plugins, Meaning: "values plugins ask for"},
-		{Name: "pluginSandbox", Type: TString, Enum: []string{"on", "managed", "off"}, Scopes: UserManaged, Need: 2, Kind: Plugins, Meaning: "where code of plugins runs; on where the full level is available"},
-		{Name: "policyLimits", Type: TObject, Scopes: UserManaged, Need: 1, Kind: Plain, Merge: Replace, Meaning: "limits an organisation serves: url, publicKey, onMissing"},
-		{Name: "strictKnownMarketplaces", Type: TAny, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Meaning: "the only marketplaces there are"},
-		{Name: "blockedMarketplaces", Type: TAny, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Meaning: "marketplaces that are refused"},
-		{Name: "strictPluginOnlyCustomization", Type: TBool | TStrings, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Meaning: "hooks, skills and the like from plugins only"},
-		{Name: "disableSideloadFlags", Type: TBool, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Meaning: "no plugins by flag"},
-		{Name: "disableCommandPluginSources", Type: TBool, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Closed: "true", Meaning: "no plugins from commands"},
+		{Name: "pluginSandbox", Type: TString, Enum: []string{"on", "managed", "off"}, Scopes: UserManaged, Need: 2, Kind: Plugins, Closed: `"on"`, Lacks: "plugins", Meaning: "where code of plugins runs; on where the full level is available"},
+		{Name: "policyLimits", Type: TObject, Scopes: UserManaged, Need: 1, Kind: Plain, Merge: Replace, Refuse: true, Meaning: "limits an organisation serves: url, publicKey, onMissing"},
+		{Name: "strictKnownMarketplaces", Type: TAny, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Closed: "[]", Lacks: "plugins", Meaning: "the only marketplaces there are"},
+		{Name: "blockedMarketplaces", Type: TAny, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Forbids: true, Lacks: "plugins", Meaning: "marketplaces that are refused"},
+		{Name: "strictPluginOnlyCustomization", Type: TBool | TStrings, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Enum: []string{"skills", "agents", "hooks", "mcp"}, Closed: "true", Meaning: "hooks, skills and the like from plugins only"},
+		{Name: "disableSideloadFlags", Type: TBool, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Closed: "true", Lacks: "plugins", Meaning: "no plugins by flag"},
+		{Name: "disableCommandPluginSources", Type: TBool, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Closed: "true", Lacks: "plugins", Meaning: "no plugins from commands"},
 		{Name: "pluginSuggestionMarketplaces", Type: TAny, Scopes: ManagedOnly, Need: 3, Kind: Plugins, Meaning: "marketplaces that are suggested"},
 		{Name: "pluginTrustMessage", Type: TString, Scopes: ManagedOnly, Need: 3, Kind: Plugins, Meaning: "text beside the question about plugins"},
 		{Name: "enableAllProjectMcpServers", Type: TBool, Scopes: Anywhere, Need: 1, Kind: MCP, Meaning: "approve every server of .mcp.json"},
 		{Name: "enabledMcpjsonServers", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: MCP, Meaning: "approved servers of .mcp.json"},
-		{Name: "disabledMcpjsonServers", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Restrict, Meaning: "refused servers of .mcp.json"},
-		{Name: "allowedMcpServers", Type: TObjects, Scopes: Anywhere, Need: 1, Kind: MCP, Closed: "[]", Meaning: "the only servers there are: serverName, serverCommand or serverUrl"},
-		{Name: "deniedMcpServers", Type: TObjects, Scopes: Anywhere, Need: 1, Kind: Restrict, Meaning: "servers that are refused"},
-		{Name: "allowManagedMcpServersOnly", Type: TBool, Default: "false", Scopes: ManagedOnly, Need: 1, Kind: Restrict, Closed: "true", Meaning: "only managed allowedMcpServers count"},
+		{Name: "disabledMcpjsonServers", Type: TStrings, Scopes: Anywhere, Need: 1, Kind: Restrict, Forbids: true, Lacks: "MCP servers", Meaning: "refused servers of .mcp.json"},
+		{Name: "allowedMcpServers", Type: TObjects, Scopes: Anywhere, Need: 1, Kind: MCP, Closed: "[]", Lacks: "MCP servers", Meaning: "the only servers there are: serverName, serverCommand or serverUrl"},
+		{Name: "deniedMcpServers", Type: TObjects, Scopes: Anywhere, Need: 1, Kind: Restrict, Forbids: true, Lacks: "MCP servers", Meaning: "servers that are refused"},
+		{Name: "allowManagedMcpServersOnly", Type: TBool, Default: "false", Scopes: ManagedOnly, Need: 1, Kind: Restrict, Closed: "true", Lacks: "MCP servers", Meaning: "only managed allowedMcpServers count"},
 		{Name: "agent", Type: TString, Scopes: Anywhere, Need: 1, Kind: Plain, Start: true, Meaning: "agent the main conversation runs as"},
 		{Name: "teammateMode", Type: TString, Enum: []string{"in-process", "auto", "tmux"}, Default: `"in-process"`, Scopes: Anywhere, Need: 2, Kind: Plain, Meaning: "where teammates run"},
-		{Name: "crossSessionInbound", Type: TString, Enum: []string{"accept", "hold", "refuse"}, Scopes: Anywhere, Need: 2, Kind: Plain, Strict: []string{`"accept"`, `"hold"`, `"refuse"`}, StrictFrom: InProject | InLocal, Meaning: "messages of other sessions"},
-		{Name: "isolatePeerMachines", Type: TBool, Scopes: Anywhere, Need: 2, Kind: Restrict, Strict: []string{"true"}, StrictFrom: Anywhere, Meaning: "no messages between machines"},
-		{Name: "policyHelper", Type: TObject, Scopes: ManagedOnly, Need: 1, Kind: Helpers, Merge: Replace, Start: true, Meaning: "program that prints the managed settings: path, timeoutMs, refreshIntervalMs"},
+		{Name: "crossSessionInbound", Type: TString, Enum: []string{"accept", "hold", "refuse"}, Scopes: Anywhere, Need: 2, Kind: Plain, Strict: []string{`"accept"`, `"hold"`, `"refuse"`}, StrictFrom: InProject | InLocal, Closed: `"refuse"`, Lacks: "messages between sessions", Meaning: "messages of other sessions"},
+		{Name: "isolatePeerMachines", Type: TBool, Scopes: Anywhere, Need: 2, Kind: Restrict, Strict: []string{"true"}, StrictFrom: Anywhere, Closed: "true", Lacks: "messages between machines", Meaning: "no messages between machines"},
+		{Name: "policyHelper", Type: TObject, Scopes: ManagedOnly, Need: 1, Kind: Helpers, Merge: Replace, Start: true, Refuse: true, Meaning: "program that prints the managed settings: path, timeoutMs, refreshIntervalMs"},
 	}
 }

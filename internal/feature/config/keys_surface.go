@@ -41,6 +41,9 @@ func surfaceKeys() []Key {
 	}
 }
 
+// noSignIn is why a lock on the sign-in refuses the start: who is signed in cannot be known here.
+const noSignIn = "this release has no sign-in, only keys, and cannot keep it"
+
 func accessKeys() []Key {
 	helper := func(name string, need int, meaning string) Key {
 		return Key{Name: name, Type: TString, Scopes: Anywhere, Need: need, Kind: Helpers, Meaning: meaning}
@@ -51,16 +54,16 @@ func accessKeys() []Key {
 		helper("awsCredentialExport", 2, "command that prints credentials of AWS"),
 		helper("gcpAuthRefresh", 2, "command that renews the sign-in at Google Cloud"),
 		helper("otelHeadersHelper", 2, "command that prints headers for telemetry"),
-		{Name: "forceLoginMethod", Type: TString, Scopes: Anywhere, Need: 2, Kind: Plain, Meaning: "the only way to sign in"},
-		{Name: "forceLoginOrgUUID", Type: TString | TStrings, Scopes: Anywhere, Need: 2, Kind: Plain, Closed: "[]", Meaning: "the only organisations to sign in to"},
-		{Name: "forceLoginGatewayUrl", Type: TString, Scopes: ManagedOnly, Need: 3, Kind: Plain, Meaning: "gateway to sign in at"},
+		{Name: "forceLoginMethod", Type: TString, Scopes: Anywhere, Need: 2, Kind: Plain, Refuse: true, Unkept: noSignIn, Meaning: "the only way to sign in"},
+		{Name: "forceLoginOrgUUID", Type: TString | TStrings, Scopes: Anywhere, Need: 2, Kind: Plain, Refuse: true, Unkept: noSignIn, Meaning: "the only organisations to sign in to"},
+		{Name: "forceLoginGatewayUrl", Type: TString, Scopes: ManagedOnly, Need: 3, Kind: Plain, Refuse: true, Unkept: noSignIn, Meaning: "gateway to sign in at"},
 		{Name: "skipWebFetchPreflight", Type: TBool, Scopes: Anywhere, Need: 1, Kind: Allow, Meaning: "fetch without asking the service about the host first"},
 		{Name: "autoUpdatesChannel", Type: TString, Scopes: Anywhere, Need: 2, Kind: Plain, Meaning: "channel of updates"},
-		{Name: "minimumVersion", Type: TString, Scopes: Anywhere, Need: 2, Kind: Plain, Meaning: "never update to less"},
-		{Name: "requiredMinimumVersion", Type: TString, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Start: true, Meaning: "older programs refuse to start"},
-		{Name: "requiredMaximumVersion", Type: TString, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Start: true, Meaning: "newer programs refuse to start"},
-		{Name: "forceRemoteSettingsRefresh", Type: TBool, Scopes: ManagedOnly, Need: 3, Kind: Restrict, Start: true, Meaning: "fetch remote settings before the start"},
-		{Name: "parentSettingsBehavior", Type: TString, Scopes: ManagedOnly, Need: 3, Kind: Restrict, Meaning: "settings of a parent process"},
+		{Name: "minimumVersion", Type: TString, Scopes: Anywhere, Need: 2, Kind: Plain, Lacks: "updates of itself", Meaning: "never update to less"},
+		{Name: "requiredMinimumVersion", Type: TString, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Start: true, Open: "a bound nobody can read must not lock everybody out", Meaning: "older programs refuse to start"},
+		{Name: "requiredMaximumVersion", Type: TString, Scopes: ManagedOnly, Need: 2, Kind: Restrict, Start: true, Open: "a bound nobody can read must not lock everybody out", Meaning: "newer programs refuse to start"},
+		{Name: "forceRemoteSettingsRefresh", Type: TBool, Scopes: ManagedOnly, Need: 3, Kind: Restrict, Start: true, Closed: "true", Unkept: "this release fetches no remote settings and cannot keep it", Meaning: "fetch remote settings before the start"},
+		{Name: "parentSettingsBehavior", Type: TString, Scopes: ManagedOnly, Need: 3, Kind: Restrict, Open: "no value of it is stricter than none here", Lacks: "settings of a parent process", Meaning: "settings of a parent process"},
 	}
 }
 
@@ -81,11 +84,13 @@ func laterKeys() []Key {
 		"terminalTitleFromRename", "spellcheck", "voice", "voiceEnabled", "awaySummaryEnabled", "agentPushNotifEnabled",
 		"inputNeededNotifEnabled", "feedbackSurveyRate", "disableDeepLinkRegistration", "sshConfigs")...)
 	out = append(out, later(UserManaged, Helpers, "processWrapper")...)
-	out = append(out, later(ManagedOnly, Restrict, "allowAllClaudeAiMcps", "allowedChannelPlugins", "channelsEnabled", "sshHostAllowlist")...)
+	out = append(out, later(ManagedOnly, Plugins, "allowAllClaudeAiMcps", "channelsEnabled")...)
 	return append(
 		out,
-		Key{Name: "disableClaudeAiConnectors", Type: TBool, Scopes: Anywhere, Need: 3, Kind: Restrict, Strict: []string{"true"}, StrictFrom: Anywhere, Meaning: "known, without effect"},
-		Key{Name: "remoteControlAtStartup", Type: TBool, Scopes: Anywhere, Need: 3, Kind: Plain, Strict: []string{"false"}, StrictFrom: InProject | InLocal, Meaning: "known, without effect"},
-		Key{Name: "syncClaudeAiSkills", Type: TBool, Scopes: Anywhere, Need: 3, Kind: Plain, Strict: []string{"false"}, StrictFrom: UserLocalManaged, Meaning: "known, without effect"},
+		Key{Name: "allowedChannelPlugins", Type: TAny, Scopes: ManagedOnly, Need: 3, Kind: Restrict, Closed: "[]", Lacks: "channels", Meaning: "known, without effect"},
+		Key{Name: "sshHostAllowlist", Type: TAny, Scopes: ManagedOnly, Need: 3, Kind: Restrict, Closed: "[]", Lacks: "connections by SSH", Meaning: "known, without effect"},
+		Key{Name: "disableClaudeAiConnectors", Type: TBool, Scopes: Anywhere, Need: 3, Kind: Restrict, Closed: "true", Lacks: "connectors", Strict: []string{"true"}, StrictFrom: Anywhere, Meaning: "known, without effect"},
+		Key{Name: "remoteControlAtStartup", Type: TBool, Scopes: Anywhere, Need: 3, Kind: Plain, Closed: "false", Strict: []string{"false"}, StrictFrom: InProject | InLocal, Meaning: "known, without effect"},
+		Key{Name: "syncClaudeAiSkills", Type: TBool, Scopes: Anywhere, Need: 3, Kind: Plain, Closed: "false", Strict: []string{"false"}, StrictFrom: UserLocalManaged, Meaning: "known, without effect"},
 	)
 }

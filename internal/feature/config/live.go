@@ -175,9 +175,9 @@ func (l *Live) Reload(ctx context.Context) {
 	}
 	l.mu.Unlock()
 	next := load(ctx, l.opts.Options, old)
-	if next.err != nil {
+	if err := next.Err(); err != nil {
 		// Only the start may be refused. The policy that was in force stays.
-		l.notice(next.err.Error() + "; what was in force stays in force")
+		l.notice(err.Error() + "; what was in force stays in force")
 		return
 	}
 	l.noteBroken(next)

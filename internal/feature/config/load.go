@@ -43,6 +43,7 @@ type Files struct {
 	sources  []Source
 	problems []Problem
 	err      error
+	refused  []error            // problems with which the program must not start
 	parts    map[string]*part   // by path
 	order    []string           // of the paths, lowest first
 	kept     map[string]Problem // files that are broken now, of which the version before is used
@@ -61,9 +62,10 @@ type part struct {
 // program must not start at all. The context bounds a policy helper, the only thing that runs.
 func Load(ctx context.Context, opts Options) *Files { return load(ctx, opts, nil) }
 
-// Err is an error in what the person asked for on the command line, or in the administrator's
-// policy helper: the program must not start. It does not mean a broken settings file.
-func (f *Files) Err() error { return f.err }
+// Err is an error in what the person asked for on the command line, in the administrator's policy
+// helper, or a lock that nobody could keep: the program must not start. It does not mean a broken
+// settings file.
+func (f *Files) Err() error { return errors.Join(append([]error{f.err}, f.refused...)...) }
 
 // load reads all sources; what is unchanged since prev is taken from there.
 func load(ctx context.Context, opts Options, prev *Files) *Files {
@@ -179,13 +181,18 @@ func (r *reader) guestsWanted(native map[string]*part, flag *part) guestsWanted 
 
 // build lists layers, sources and problems of the parts.
 func (f *Files) build() {
-	f.layers, f.sources, f.problems = nil, nil, nil
+	f.layers, f.sources, f.problems, f.refused = nil, nil, nil, nil
 	for _, path := range f.order {
 		p := f.parts[path]
 		if !p.absent {
 			f.sources = append(f.sources, p.source)
 		}
 		f.problems = append(f.problems, p.problems...)
+		for _, problem := range p.problems {
+			if problem.Refuses {
+				f.refused = append(f.refused, fmt.Errorf("%s; the program does not start with this", problem))
+			}
+		}
 		if p.layer.Root != nil {
 			f.layers = append(f.layers, p.layer)
 		}
@@ -263,7 +270,7 @@ func (r *reader) read(c candidate) *part {
 	}
 	if err != nil {
 		// What cannot be read may hold rules that forbid: nobody can tell.
-		return r.bad(c, data, Problem{Message: errorText(err), Lost: data == nil || mentionsRules(data)})
+		return r.bad(c, data, Problem{Message: errorText(err), Lost: data == nil || r.f.cat.mentionsLocks(data)})
 	}
 	return r.parse(c, data)
 }
@@ -316,6 +323,10 @@ func (r *reader) parse(c candidate, data []byte) *part {
 			return old
 		}
 	}
+	data, err := jsonc.UTF8(data)
+	if err != nil { // what it says nobody can tell
+		return r.bad(c, data, Problem{Message: err.Error(), Expected: "text in UTF-8", Lost: true})
+	}
 	if len(bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))) == 0 {
 		data = []byte("{}") // an empty file says nothing, and nothing of it is lost
 	}
@@ -323,7 +334,7 @@ func (r *reader) parse(c candidate, data []byte) *part {
 	var syntax *jsonc.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		p := Problem{Line: syntax.At.Line, Column: syntax.At.Column, Message: syntax.Msg, Expected: "JSON", Lost: mentionsRules(data)}
+		p := Problem{Line: syntax.At.Line, Column: syntax.At.Column, Message: syntax.Msg, Expected: "JSON", Lost: r.f.cat.mentionsLocks(data)}
 		return r.bad(c, data, p)
 	case err != nil:
 		return r.bad(c, data, Problem{Message: err.Error(), Lost: true})
@@ -331,7 +342,7 @@ func (r *reader) parse(c candidate, data []byte) *part {
 		at := doc.At(doc.Root())
 		return r.bad(c, data, Problem{
 			Line: at.Line, Column: at.Column, Message: "is " + doc.Root().Kind.String(),
-			Expected: "an object of settings", Lost: mentionsRules(data),
+			Expected: "an object of settings", Lost: r.f.cat.mentionsLocks(data),
 		})
 	}
 	done := check(r.f.cat, doc, c.scope, c.guest)

@@ -34,6 +34,8 @@ type Fault struct {
 	Nearest  string
 	// Keep leaves the part in force: it is only talked about.
 	Keep bool
+	// Grants says that the part would only have allowed something: nothing that forbids is lost.
+	Grants bool
 }
 
 // Decoder returns a Check that decodes into T by the rules of encoding/json.

@@ -143,6 +143,7 @@ type Switches struct {
 	All         bool // disableAllHooks of the administrator: none runs
 	Ordinary    bool // disableAllHooks of anybody else: only managed hooks run
 	ManagedOnly bool // allowManagedHooksOnly
+	PluginsOnly bool // strictPluginOnlyCustomization: of files, only managed hooks run
 	Bare        bool // --bare: settings, policy and user-plugin hooks are off
 }
 
@@ -173,6 +174,8 @@ func (s Switches) allows(src Source) bool {
 		return false
 	case s.ManagedOnly, s.Ordinary:
 		return src.Managed || src.Label == "Session" && s.ManagedOnly
+	case s.PluginsOnly:
+		return src.Managed || src.Plugin != "" || src.Label == "Session"
 	}
 	return true
 }
@@ -185,6 +188,8 @@ func (s Switches) why() string {
 		return "allowManagedHooksOnly: only managed hooks run"
 	case s.Ordinary:
 		return "disableAllHooks: only managed hooks run"
+	case s.PluginsOnly:
+		return "strictPluginOnlyCustomization: only managed hooks and those of plugins run"
 	case s.Bare:
 		return "--bare"
 	}

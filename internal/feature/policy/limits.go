@@ -131,12 +131,18 @@ func (l Limits) AllowsVersion(version string) (ok bool, why string) {
 	if l.MinVersion == "" {
 		return true, ""
 	}
-	have, ok1 := numbers(version)
-	want, ok2 := numbers(l.MinVersion)
-	if !ok1 || !ok2 || slices.Compare(have, want) >= 0 {
+	if order, ok := CompareVersions(version, l.MinVersion); !ok || order >= 0 {
 		return true, ""
 	}
 	return false, fmt.Sprintf("version %s is older than %s, which the policy of %s asks for (minVersion)", version, l.MinVersion, l.Host)
+}
+
+// CompareVersions tells which of two versions is older: -1 for the first, 0 for neither, 1 for the
+// second. ok is false when one of them is none (a development build).
+func CompareVersions(a, b string) (order int, ok bool) {
+	x, ok1 := numbers(a)
+	y, ok2 := numbers(b)
+	return slices.Compare(x, y), ok1 && ok2
 }
 
 // numbers takes the dotted numbers a version begins with.

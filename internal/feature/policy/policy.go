@@ -9,12 +9,15 @@
 package policy
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -52,6 +55,18 @@ const (
 	OnMissingLastGood = "lastGood"
 	OnMissingDeny     = "deny"
 )
+
+// CheckSetting says what is wrong with the JSON of a setting. A member nobody knows is a mistake: what it
+// was meant to demand would not be kept.
+func CheckSetting(raw json.RawMessage) error {
+	var s Setting
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&s); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return s.Check()
+}
 
 // Check says what is wrong with a setting; nil for the zero one.
 func (s Setting) Check() error {
