@@ -40,6 +40,7 @@ func commands() []command {
 		{Command{"add-dir", "FOLDER", "let file tools work in a further folder, for this session"}, true, cmdAddDir},
 		{Command{"tasks", "[stop|output|keep ID]", "show, read or stop running work, or let a service outlive the session"}, true, cmdTasks},
 		{Command{"context", "", "show what fills the context window"}, true, cmdContext},
+		{Command{"memory", "", "list the instruction files in the context"}, false, cmdMemory},
 		{Command{"cost", "", "show what was used and what it cost"}, true, cmdCost},
 		{Command{"status", "", "show where settings come from and what is enforced"}, true, cmdStatus},
 		{Command{"compact", "[FOCUS]", "summarise the conversation to free the context window"}, false, cmdCompact},

@@ -117,6 +117,7 @@ func (s *Session) shape(t *turn) func(context.Context, []msg.Message, engine.Pre
 		s.remember(history)
 		if err == nil {
 			t.view = v.Messages
+			v.Messages, err = s.inFront(ctx, v.Messages)
 		}
 		return v, err
 	}
@@ -202,6 +203,7 @@ func (s *Session) opening(ctx context.Context, t *turn, batch []proto.Prompt, ow
 	s.part.permission.Set(func(p *permission.State) *permission.State { return p.NewTurn(len(batch) > 0) })
 	out := owed
 	extra := append(s.takeAside(), s.setupHooks(ctx)...)
+	extra = append(extra, s.changedInstructions()...)
 	start := s.startHooks(ctx)
 	extra = append(extra, start.Context...)
 	if start.InitialMessage != "" && !s.opts.Interactive {

@@ -370,6 +370,7 @@ func (s *Session) scene(ctx context.Context, req permission.Request) permission.
 	}
 	out.Notes = slices.Clone(s.classifierNotes)
 	s.sceneMu.Unlock()
+	out.Instructions = s.instructionTexts(ctx)
 	if permission.DiscardsWork(req.Traits.Command) {
 		out.GitStatus = s.rooms.gitStatus(ctx)
 	}

@@ -94,6 +94,7 @@ func toolEvent(name hook.Name, call tool.Call, more map[string]any) hook.Event {
 // amend is engine.Config.Amend: the hooks after a call, and what the call changed.
 func (s *Session) amend(ctx context.Context, call tool.Call, r tool.Result) (tool.Result, *tool.End, error) {
 	s.rooms.booked(call, r)
+	r = s.withInstructions(call, r)
 	h := s.rooms.hooks
 	name := hook.PostToolUse
 	more := map[string]any{"tool_use_id": call.ID, "tool_response": responseOf(r)}

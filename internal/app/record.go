@@ -248,6 +248,7 @@ func (s *Session) compacted(v engine.View) {
 	}
 	s.rooms.transcript().Boundary(b)
 	s.scope.Reads.Clear()
+	s.reload()
 	s.part.permission.Set(func(p *permission.State) *permission.State { return p.NewContent(true) })
 	s.rooms.source = "compact"
 	s.later(s.startHooks(s.ctx).Context...)
@@ -352,6 +353,8 @@ func (s *Session) switchTo(o opened, trigger string) error {
 	s.scope.Reads.Clear()
 	s.begin(o)
 	s.adopt()
+	s.reload()
+	s.reloaded.Store(false)
 	s.emit(proto.SessionReset{Old: old, New: o.id, Trigger: trigger})
 	return nil
 }

@@ -48,7 +48,8 @@ type Session struct {
 	prompts  atomic.Int64        // user messages so far
 	judged   atomic.Pointer[judged]
 
-	sceneMu         sync.Mutex // guards what the classifier may see
+	reloaded        atomic.Bool // instruction files are loaded anew because of a compaction
+	sceneMu         sync.Mutex  // guards what the classifier may see
 	sceneMessages   []msg.Message
 	classifierNotes []string
 

@@ -5,6 +5,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
+	"github.com/myelin-agent/myelin/internal/feature/memory"
 	"github.com/myelin-agent/myelin/internal/feature/notice"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/policy"
@@ -41,6 +42,7 @@ type State struct {
 	Hook       *hook.State       `json:"hook"`
 	Todo       *todo.State       `json:"todo"`
 	Notice     *notice.State     `json:"notice"`
+	Memory     *memory.State     `json:"memory"`
 }
 
 // Pool is the slice "tool": every tool and what became of it on its way into the pool. Written by
@@ -80,6 +82,7 @@ type parts struct {
 	hook       store.Slice[hook.State]
 	todo       store.Slice[todo.State]
 	notice     store.Slice[notice.State]
+	memory     store.Slice[memory.State]
 }
 
 // emptyState is a state with every slice there and nothing in it.
@@ -88,6 +91,7 @@ func emptyState(p *Process) State {
 		Process: p, Session: &session.State{}, Permission: &permission.State{}, Trust: &trust.State{}, Tool: &Pool{},
 		Task: &task.State{}, Surfaces: &Surfaces{}, Cost: &cost.State{}, Shaping: &shaping.State{},
 		Transcript: &transcript.State{}, Prompt: &prompt.State{}, Hook: &hook.State{}, Todo: &todo.State{}, Notice: &notice.State{},
+		Memory: &memory.State{},
 	}
 }
 
@@ -107,6 +111,7 @@ func partsOf(s *store.Store[State]) parts {
 		hook:       part(s, func(w *State) **hook.State { return &w.Hook }),
 		todo:       part(s, func(w *State) **todo.State { return &w.Todo }),
 		notice:     part(s, func(w *State) **notice.State { return &w.Notice }),
+		memory:     part(s, func(w *State) **memory.State { return &w.Memory }),
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
+	"github.com/myelin-agent/myelin/internal/feature/memory"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/policy"
 	"github.com/myelin-agent/myelin/internal/feature/prompt"
@@ -65,6 +66,7 @@ type rooms struct {
 	classifier *permission.Classifier
 	shaper     *shaping.Shaper
 	prompt     *prompt.Prompt
+	memory     *memory.Instructions
 	pool       *pool
 	byName     map[string]tool.Tool
 	shell      *bash.Shell
@@ -188,7 +190,7 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 	if err := s.buildTools(o); err != nil {
 		return err
 	}
-	r.prompt = prompt.New(s.promptConfig())
+	r.prompt, r.memory = prompt.New(s.promptConfig()), memory.New(s.memoryOptions())
 	if s.planning() {
 		r.pool.load("ExitPlanMode", "AskUserQuestion")
 	}
@@ -430,7 +432,8 @@ func (s *Session) promptConfig() prompt.Config {
 	o, now := s.opts, s.part.session.Get()
 	return prompt.Config{
 		State: s.part.prompt, Replace: o.SystemPrompt, Append: o.AppendSystemPrompt, Tools: s.offered(),
-		Model: func() string { return s.part.session.Get().Model },
+		Model: func() string { return s.part.session.Get().Model }, Sources: []prompt.Source{s.instructions()},
+		Report: func(err error) { s.emit(proto.Notice{Level: "warning", Key: "instructions", Text: err.Error()}) },
 		Environment: prompt.Environment{
 			Cwd: now.Cwd, Dirs: s.part.permission.Get().WorkDirs(), Platform: runtime.GOOS, Shell: filepath.Base(orText(s.rooms.env().Value("SHELL"), "sh")),
 			Started: now.StartedAt, Git: s.gitSnapshot(),

@@ -1,0 +1,203 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/hook"
+	"github.com/myelin-agent/myelin/internal/feature/memory"
+	"github.com/myelin-agent/myelin/internal/feature/prompt"
+	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
+	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+)
+
+// memoryOptions say where instruction files stand.
+func (s *Session) memoryOptions() memory.Options {
+	p, state, env := s.rooms.settings.places, s.config(), s.rooms.env()
+	o := memory.Options{
+		State: s.part.memory, Managed: p.Managed, ManagedText: setting(state, "claudeMd", ""), UserHome: p.UserHome, Start: p.Start,
+		AgentsMD: setting(state, "instructions.agentsMd", "auto"), Excludes: setting[[]string](state, "claudeMdExcludes", nil),
+		MayRead: func(path string) bool { return !s.hidden(path) },
+		Report:  func(text string) { s.emit(proto.Notice{Level: "warning", Key: "instructions", Text: text}) },
+	}
+	guests := setting(state, "compat", true)
+	if p.GuestHome != "" && guests {
+		o.Homes, o.Folders = append(o.Homes, p.GuestHome), append(o.Folders, ".claude")
+	}
+	o.Homes = append(o.Homes, p.Home)
+	if !slices.Contains(o.Folders, p.Folder) {
+		o.Folders = append(o.Folders, p.Folder)
+	}
+	if repo, err := gitrepo.Find(p.Start); err == nil && repo.Main != repo.Root && strings.HasPrefix(repo.Root, repo.Main+"/") {
+		o.Main, o.Worktree = repo.Main, repo.Root
+	}
+	off := flagged(env, "MYELIN_DISABLE_CLAUDE_MDS")
+	if sources := s.opts.SettingSources; off || sources != nil {
+		o.Levels = func(l memory.Level) bool { return !off && slices.Contains(*sources, string(l)) }
+	}
+	if s.opts.Interactive {
+		o.Approve = s.approveImports
+	}
+	return o
+}
+
+// The place of the answer about imports in the state file.
+func importsKey(root string) []string { return []string{"projects", root, "externalInstructions"} }
+
+// approveImports asks once for a project whether its instruction files may bring in files from outside of it.
+func (s *Session) approveImports(ctx context.Context, files []string) bool {
+	root := s.part.session.Get().ProjectRoot
+	if doc, err := s.rooms.settings.places.State().Read(); err == nil && doc != nil {
+		if said := doc.Get(importsKey(root)...); said != nil {
+			return said.Text() == "true"
+		}
+	}
+	answer, err := s.asks.Put(ctx, proto.Ask{
+		ID: s.effects.NewID(), Kind: proto.AskDialog, Title: "Load instruction files from outside of the project?", NeedsPerson: true,
+		Text:       "Instruction files of this project refer to files outside of it. Their text is sent to the model.",
+		Understood: files,
+		Options: []proto.Option{
+			{ID: "yes", Label: "Yes, load them", Behavior: "allow", Detail: "remembered for this project"},
+			{ID: "no", Label: "No", Behavior: "deny", Detail: "remembered for this project"},
+		},
+	})
+	if err != nil {
+		return false // nobody answered: asked again at the next start
+	}
+	yes := answer.Option == "yes" || (answer.Option == "" && answer.Behavior == "allow")
+	value := json.RawMessage(fmt.Sprint(yes))
+	err = s.rooms.settings.places.State().Update(func(d *jsonc.Doc) error { return d.Set(importsKey(root), value) })
+	if err != nil {
+		s.emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
+	}
+	return yes
+}
+
+// instructions is the source of instruction files for the text in front of the conversation.
+func (s *Session) instructions() prompt.Source {
+	return prompt.Source{Name: "instructions", Load: func(ctx context.Context) ([]prompt.Background, error) {
+		reason := memory.SessionStart
+		if s.reloaded.Swap(false) {
+			reason = memory.Compacted
+		}
+		files, err := s.rooms.memory.Load(ctx, reason)
+		if err != nil {
+			return nil, err
+		}
+		s.tellInstructions(files)
+		out := make([]prompt.Background, 0, len(files))
+		for _, f := range files {
+			out = append(out, prompt.Background{Label: f.Label(), Path: f.Path, Text: f.Text})
+		}
+		return out, nil
+	}}
+}
+
+// tellInstructions lets hooks know of files that entered the context. Nobody waits for them.
+func (s *Session) tellInstructions(files []memory.File) {
+	if len(files) == 0 || !s.rooms.hooks.Any(hook.InstructionsLoaded) {
+		return
+	}
+	go func() { // ends with the session's context at the latest
+		for _, f := range files {
+			level := string(f.Level)
+			fields := map[string]any{"file_path": f.Path, "memory_type": strings.ToUpper(level[:1]) + level[1:], "load_reason": string(f.Reason)}
+			for name, value := range map[string]string{"trigger_file_path": f.Trigger, "parent_file_path": f.Parent} {
+				if value != "" {
+					fields[name] = value
+				}
+			}
+			if len(f.Globs) > 0 {
+				fields["globs"] = f.Globs
+			}
+			s.fire(s.ctx, hook.Event{Name: hook.InstructionsLoaded, Match: string(f.Reason), Fields: fields})
+		}
+	}()
+}
+
+// inFront puts the background in front of what is sent. It belongs to no turn and is in no transcript.
+func (s *Session) inFront(ctx context.Context, messages []msg.Message) ([]msg.Message, error) {
+	blocks, err := s.rooms.prompt.Background(ctx)
+	if err != nil || len(blocks) == 0 {
+		return messages, err
+	}
+	first := msg.Message{ID: "background", Role: msg.User, Origin: msg.FromHarness, Content: blocks}
+	return append([]msg.Message{first}, messages...), nil
+}
+
+// withInstructions adds to the result of a call on a file the instruction files that belong to it.
+func (s *Session) withInstructions(call tool.Call, r tool.Result) tool.Result {
+	t := s.rooms.tool(call.Name)
+	if r.IsError || t == nil {
+		return r
+	}
+	traits := t.Traits(call)
+	if traits.Command != "" || len(traits.Paths) != 1 {
+		return r
+	}
+	files := s.rooms.memory.Touched(traits.Paths[0].Path)
+	s.tellInstructions(files)
+	for _, f := range files {
+		text := fmt.Sprintf("Contents of %s (%s), which apply to this file:\n\n%s", f.Path, f.Label(), f.Text)
+		r.Content = append(r.Content, reminders([]string{text})...)
+	}
+	return r
+}
+
+// changedInstructions are reminders of instruction files that changed on disk.
+func (s *Session) changedInstructions() []string {
+	var out []string
+	for _, c := range s.rooms.memory.Changes() {
+		if c.Removed {
+			out = append(out, c.Path+" was removed; its instructions no longer apply.")
+			continue
+		}
+		out = append(out, c.Path+" changed on disk. The changed lines are now:\n"+c.Diff)
+	}
+	return out
+}
+
+// instructionTexts is what the classifier is shown of the instruction files.
+func (s *Session) instructionTexts(ctx context.Context) []string {
+	blocks, err := s.rooms.prompt.Background(ctx)
+	if err != nil || len(blocks) == 0 {
+		return nil
+	}
+	return []string{msg.TextOf(blocks)}
+}
+
+// reload makes the next request load instruction files and environment anew.
+func (s *Session) reload() {
+	s.reloaded.Store(true)
+	s.rooms.prompt.Reload(s.promptConfig().Environment)
+}
+
+// cmdMemory lists the instruction files that are in the context.
+func cmdMemory(ctx context.Context, s *Session, args string) (string, error) {
+	if args != "" {
+		return "", errors.New("/memory takes no arguments; edit the files it lists with an editor")
+	}
+	if _, err := s.rooms.prompt.Background(ctx); err != nil {
+		return "", err
+	}
+	state := s.part.memory.Get()
+	if len(state.Files)+len(state.Problems) == 0 {
+		return "No instruction files. CLAUDE.md or AGENTS.md in this folder, or CLAUDE.md in " + s.rooms.settings.places.Home + ", would be loaded.", nil
+	}
+	return table(func(w *tabwriter.Writer) {
+		for _, f := range state.Files {
+			fmt.Fprintf(w, "%s\t%d bytes\t%s\t%s\n", f.Level, f.Bytes, f.Path, strings.Join(f.Globs, ", "))
+		}
+		for _, problem := range state.Problems {
+			fmt.Fprintf(w, "not loaded\t\t%s\n", problem)
+		}
+	}), nil
+}
