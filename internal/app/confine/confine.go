@@ -73,14 +73,10 @@ func New(given Given) *Confiner {
 	})}
 }
 
-// Tidy ends what sessions that were killed have left running, names it, and removes what their
-// sandboxes left on disk.
+// Tidy ends what sessions that were killed have left running, and names it.
 func (c *Confiner) Tidy() {
 	warn := func(text string) {
 		c.given.Early(proto.Notice{Level: "warning", Key: "leftovers", Text: text})
-	}
-	if err := c.sys.Clean(); err != nil {
-		warn(err.Error())
 	}
 	left, err := proc.Leftovers(filepath.Join(c.given.Places.Home, "run"))
 	if err != nil {

@@ -50,10 +50,6 @@ func example(t *testing.T) (*plan, Config, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.stubbed, err = b.stubs.acquire(p.wantStubs()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.stubs.release(p.stubbed) })
 	return p, cfg, base
 }
 
@@ -99,9 +95,16 @@ func TestBwrapArguments(t *testing.T) {
 		},
 		show: []string{"/tmp/shown", "/tmp/not-there", cfg.Dir},
 	}
-	golden(t, "bwrap.golden", perLine(job.args())+"\n"+strings.Join(p.notes, "\n")+"\n", base)
+	job.standIn = func(path string, dir bool, open []string) (string, error) {
+		return strings.Join(append([]string{map[bool]string{true: "folder", false: "file"}[dir]}, open...), "+"), nil
+	}
+	steps, err := job.steps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "bwrap.golden", perLine(job.args(steps))+"\n"+strings.Join(p.notes, "\n")+"\n", base)
 	job.nested, job.stays, job.noUserns = true, true, false
-	args := strings.Join(job.args(), " ")
+	args := strings.Join(job.args(steps), " ")
 	for _, want := range []string{"--ro-bind /proc /proc --tmpfs /proc/"} {
 		if !strings.Contains(args, want) {
 			t.Errorf("%q is missing in %s", want, args)
@@ -112,8 +115,16 @@ func TestBwrapArguments(t *testing.T) {
 			t.Errorf("%q is in %s", bad, args)
 		}
 	}
-	job.plan = &plan{free: true}
-	if args := strings.Join(job.args(), " "); !strings.HasPrefix(args, "--bind / /") || strings.Contains(args, "--tmpfs /tmp") {
+	job.mounts, job.noUserns = true, true
+	args = strings.Join(job.args(steps), " ")
+	if strings.Contains(args, "secret") || !strings.Contains(args, "--cap-add CAP_SYS_ADMIN") || strings.Contains(args, "--disable-userns") || !strings.Contains(args, "-- /opt/myelin") {
+		t.Errorf("%s", args)
+	}
+	job.plan, job.mounts = &plan{free: true}, false
+	if steps, err = job.steps(); err != nil {
+		t.Fatal(err)
+	}
+	if args := strings.Join(job.args(steps), " "); !strings.HasPrefix(args, "--bind / /") || strings.Contains(args, "--tmpfs /tmp") {
 		t.Errorf("%s", args)
 	}
 }

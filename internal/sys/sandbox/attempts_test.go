@@ -195,7 +195,7 @@ func attempt14(p *prison) {
 	p.noStubs()
 	p.sh("echo evil > .bashrc; echo evil > .gitmodules; echo evil > .gitconfig; echo evil > .ripgreprc; echo evil > .envrc")
 	p.absent(p.dir+"/.bashrc", p.dir+"/.gitmodules", p.dir+"/.gitconfig", p.dir+"/.ripgreprc")
-	if got, _ := filepath.Glob(p.base + "/quarantine/*"); len(got) != 6 {
+	if got, _ := filepath.Glob(p.base + "/quarantine/*"); len(got) != 10 {
 		p.t.Errorf("quarantine: %v", got)
 	}
 	p.noStubs()

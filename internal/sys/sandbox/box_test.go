@@ -104,7 +104,7 @@ func TestFullLevelIsHere(t *testing.T) {
 	if st.Level != sandbox.Full {
 		t.Fatalf("not the full level:\n%s", st.Table())
 	}
-	if !strings.Contains(st.Table(), "on (bubblewrap)") || len(st.Checks) != 6 {
+	if !strings.Contains(st.Table(), "on (bubblewrap)") || len(st.Checks) != 7 {
 		t.Errorf("%s", st.Table())
 	}
 }

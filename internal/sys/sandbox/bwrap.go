@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -19,93 +20,125 @@ type bwrapJob struct {
 	helper     string // outside
 	seccompFD  int
 	noUserns   bool // the version knows --disable-userns
+	mounts     bool // the helper makes the file system, and gives up its capabilities for that
 	nested     bool
 	root       bool // the caller is the machine's root, whatever it is called inside
 	stays      bool // outlives this process
 	exists     func(string) bool
+	standIn    func(path string, dir bool, open []string) (string, error)
 	helperArgs []string
 }
 
-// args is the command line, without the program's name. Mounts come in order: later ones lie on top.
-func (j bwrapJob) args() []string {
+// step is one mount. Parents come before what lies in them; later ones lie on top.
+type step struct {
+	Kind mountKind `json:"k"`
+	Path string    `json:"p"`
+	From string    `json:"f,omitempty"` // what is mounted there; empty: the path itself
+}
+
+// args is the command line, without the program's name. steps are left to the helper if it makes them.
+func (j bwrapJob) args(steps []step) []string {
 	a := []string{"--ro-bind", "/", "/"}
 	if j.plan.free || slices.Contains(j.plan.write, "/") {
 		a[0] = "--bind"
 	}
 	a = append(a, "--dev", "/dev")
-	a = append(a, j.procArgs()...)
-	if !j.plan.free {
-		a = append(a, "--tmpfs", "/run", "--tmpfs", "/tmp")
-		for _, dir := range []string{"/run/current-system"} { // programs of some systems
-			if j.exists(dir) {
-				a = append(a, "--ro-bind", dir, dir)
-			}
+	if j.nested {
+		// A fresh one is refused in many containers. The one that is there shows our own process.
+		a = append(a, "--ro-bind", "/proc", "/proc", "--tmpfs", fmt.Sprintf("/proc/%d", os.Getpid()))
+	} else {
+		a = append(a, "--proc", "/proc")
+	}
+	helper := j.helper
+	if !j.mounts {
+		helper = helperInside
+		for _, s := range steps {
+			a = append(a, s.args()...)
 		}
 	}
-	a = append(a, j.fileArgs()...)
-	if j.plan.free {
-		a = append(a, "--tmpfs", "/run")
-	}
-	a = append(a, "--ro-bind", j.helper, helperInside)
 	a = append(a, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
-	if j.noUserns {
+	if j.noUserns && !j.mounts { // the helper refuses them in its own way
 		a = append(a, "--disable-userns")
 	}
-	a = append(a, "--cap-drop", "ALL", "--new-session")
+	a = append(a, "--cap-drop", "ALL")
+	if j.mounts {
+		for _, c := range []string{"CAP_SYS_ADMIN", "CAP_SYS_RESOURCE", "CAP_SETPCAP"} {
+			a = append(a, "--cap-add", c)
+		}
+	}
+	a = append(a, "--new-session")
 	if !j.stays {
 		a = append(a, "--die-with-parent")
 	}
-	a = append(a, "--seccomp", strconv.Itoa(j.seccompFD), "--chdir", j.dir, "--", helperInside)
+	dir := j.dir
+	if j.mounts {
+		dir = "/"
+	}
+	a = append(a, "--seccomp", strconv.Itoa(j.seccompFD), "--chdir", dir, "--", helper)
 	return append(a, j.helperArgs...)
 }
 
-// procArgs mount a /proc of the sandbox's own, whose switches of the kernel are read-only: for a root
-// caller they would be the machine's.
-func (j bwrapJob) procArgs() []string {
-	if j.nested {
-		// A fresh one is refused in many containers. The one that is there shows our own process.
-		return []string{"--ro-bind", "/proc", "/proc", "--tmpfs", fmt.Sprintf("/proc/%d", os.Getpid())}
+// args are the arguments of bubblewrap for a mount.
+func (s step) args() []string {
+	switch s.Kind {
+	case memory:
+		return []string{"--tmpfs", s.Path}
+	case bindRW:
+		return []string{"--bind", cmp.Or(s.From, s.Path), s.Path}
 	}
-	a := []string{"--proc", "/proc"}
-	switches := []string{"/proc/sys"}
-	if j.root { // bubblewrap itself covers irq, bus and sysrq-trigger where they could be written
-		switches = append(switches, "/proc/sysrq-trigger", "/proc/fs", "/proc/acpi", "/proc/scsi")
-	}
-	for _, p := range switches {
-		if j.exists(p) {
-			a = append(a, "--ro-bind", p, p)
-		}
-	}
-	return a
+	return []string{"--ro-bind", cmp.Or(s.From, s.Path), s.Path}
 }
 
-// fileArgs are the mounts of the plan.
-func (j bwrapJob) fileArgs() []string {
-	if j.plan.free {
-		return nil
-	}
-	var a, seal []string
-	for _, path := range j.show {
-		if (within(path, "/tmp") || within(path, "/run")) && !j.plan.writable(path) && j.exists(path) {
-			a = append(a, "--ro-bind", path, path)
-		}
-	}
-	for _, m := range j.plan.mounts() {
-		switch m.kind {
-		case bindRW:
-			if m.path != "/" {
-				a = append(a, "--bind", m.path, m.path)
+// steps are the mounts, in order.
+func (j bwrapJob) steps() ([]step, error) {
+	out := []step{{Kind: memory, Path: "/run"}}
+	if !j.plan.free {
+		out = append(out, step{Kind: memory, Path: "/tmp"})
+		for _, path := range append([]string{"/run/current-system"}, j.show...) { // programs of some systems
+			if (within(path, "/tmp") || within(path, "/run")) && !j.plan.writable(path) && j.exists(path) {
+				out = append(out, step{Kind: bindRO, Path: path})
 			}
-		case bindRO:
-			a = append(a, "--ro-bind", m.path, m.path)
-		case emptyDir:
-			a = append(a, "--tmpfs", m.path)
-			seal = append(seal, "--remount-ro", m.path)
-		case nothing:
-			a = append(a, "--ro-bind", "/dev/null", m.path)
 		}
 	}
-	return append(a, seal...)
+	self := step{Kind: bindRO, Path: helperInside, From: j.helper}
+	if j.mounts {
+		self.From = "/proc/self/exe"
+	}
+	out = append(out, self)
+	if !j.plan.free {
+		for _, m := range j.plan.mounts() {
+			s := step{Kind: m.kind, Path: m.path}
+			if m.kind == hideDir || m.kind == hideFile {
+				from, err := j.standIn(m.path, m.kind == hideDir, j.plan.open(m))
+				if err != nil {
+					return nil, err
+				}
+				s = step{Kind: bindRO, Path: m.path, From: from}
+			}
+			if m.path != "/" {
+				out = append(out, s)
+			}
+		}
+	}
+	return append(out, j.switches()...), nil
+}
+
+// switches make the kernel's switches in /proc read-only: for a root caller they would be the machine's.
+func (j bwrapJob) switches() []step {
+	if j.nested {
+		return nil // all of it is
+	}
+	paths := []string{"/proc/sys"}
+	if j.root { // bubblewrap itself covers irq, bus and sysrq-trigger where they could be written
+		paths = append(paths, "/proc/sysrq-trigger", "/proc/fs", "/proc/acpi", "/proc/scsi")
+	}
+	var out []step
+	for _, p := range paths {
+		if j.exists(p) {
+			out = append(out, step{Kind: bindRO, Path: p})
+		}
+	}
+	return out
 }
 
 // version reads "bubblewrap 0.8.0"; not readable: 0.

@@ -72,11 +72,11 @@ func containerArgs(cfg Config, p *plan, spec proc.Spec, podman bool) ([]string, 
 			args = append(args, "--mount=type=bind,source="+m.path+",target="+m.path)
 		case bindRO:
 			args = append(args, "--mount=type=bind,source="+m.path+",target="+m.path+",readonly")
-		case emptyDir:
+		case hideDir:
 			if p.writable(m.path) { // what lies outside is not there at all
 				args = append(args, "--mount=type=tmpfs,target="+m.path+",tmpfs-mode=0555,tmpfs-size=0")
 			}
-		case nothing:
+		case hideFile:
 			if p.writable(m.path) {
 				args = append(args, "--mount=type=bind,source=/dev/null,target="+m.path+",readonly")
 			}

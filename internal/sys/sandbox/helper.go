@@ -11,7 +11,7 @@ const helperArg = "__sandbox"
 
 // helperVersion is the protocol between this program and its helper. They differ when the program
 // was replaced on disk while it runs.
-const helperVersion = 1
+const helperVersion = 2
 
 // HelperMain answers when this process was started as a helper: inside a sandbox, or as the watcher
 // of package proc. It then does that work, which mostly means becoming another program, and returns
@@ -38,6 +38,11 @@ type orders struct {
 	Free    bool     `json:"free,omitempty"`  // no Landlock
 	Name    string   `json:"name,omitempty"`  // what the program is called by; empty: its path
 	Alone   bool     `json:"alone,omitempty"` // nothing but Landlock and our own filter confines
+
+	Mounts      []step `json:"mounts,omitempty"`      // the file system, to be made before anything else; empty: it is made
+	Dir         string `json:"dir,omitempty"`         // the working directory in it
+	Nested      bool   `json:"nested,omitempty"`      // /proc is that of a container
+	UnixSockets bool   `json:"unixSockets,omitempty"` // local sockets may be made
 }
 
 // trials is what the probe is told, as JSON.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -58,7 +59,7 @@ func helperRun(args []string) error {
 		return errors.New("helper called without orders")
 	}
 	var o orders
-	if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
+	if err := o.read(args[0]); err != nil {
 		return fmt.Errorf("read orders: %w", err)
 	}
 	argv := args[2:]
@@ -88,6 +89,20 @@ func helperRun(args []string) error {
 	return nil
 }
 
+// read takes the orders from the descriptor that text names.
+func (o *orders) read(text string) error {
+	fd, err := strconv.Atoi(text)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), "orders")
+	if f == nil {
+		return fmt.Errorf("%d is no descriptor", fd)
+	}
+	defer f.Close()
+	return json.NewDecoder(f).Decode(o)
+}
+
 // listen makes the sockets of the proxies in the network of the sandbox.
 func (o orders) listen() ([]int, error) {
 	if !o.Listen {
@@ -110,15 +125,50 @@ func (o orders) listen() ([]int, error) {
 	return out, nil
 }
 
-// confine lays Landlock under what was done outside, or does all there is.
+// confine makes the file system of the program if bubblewrap has not, gives up what that took, and lays
+// Landlock under it; or does all there is.
 func (o orders) confine() error {
-	if o.Free {
+	if o.Alone {
+		return onlyLayer(o)
+	}
+	made := len(o.Mounts) > 0
+	if made {
+		if err := o.makeFiles(); err != nil {
+			return err
+		}
+	}
+	if !o.Free {
+		if err := secondLayer(o.Write); err != nil {
+			return err
+		}
+	}
+	if !made {
 		return nil
 	}
-	if !o.Alone {
-		return secondLayer(o.Write)
+	if err := dropCapabilities(); err != nil {
+		return err
 	}
-	return onlyLayer(o)
+	prog, err := fullFilter(o.UnixSockets)
+	if err != nil {
+		return err
+	}
+	return loadFilter(prog)
+}
+
+// makeFiles makes the file system and enters the working directory in it.
+func (o orders) makeFiles() error {
+	if !o.Nested { // there /proc is somebody else's
+		if err := closeNamespaces(); err != nil {
+			return err
+		}
+	}
+	if err := o.mount(); err != nil {
+		return err
+	}
+	if err := os.Chdir(o.Dir); err != nil {
+		return fmt.Errorf("enter the working directory: %w", err)
+	}
+	return nil
 }
 
 // report sends the greeting with the sockets and waits for the word to go on.
@@ -212,6 +262,7 @@ func helperProbe(args []string) error {
 		mustNot("local sockets are refused", trySocket(unix.AF_UNIX)),
 		mustNot("kernel switches are read-only", tryOpen("/proc/sys/kernel/core_pattern")),
 		mustNot("new user namespace is refused", unix.Unshare(unix.CLONE_NEWUSER)),
+		mustNot("mounts are refused", unix.Mount("tmpfs", "/", "tmpfs", 0, "")),
 	}
 	return json.NewEncoder(os.Stdout).Encode(checks)
 }

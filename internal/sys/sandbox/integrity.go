@@ -53,10 +53,10 @@ func (b *Box) look(p *plan) snapshot {
 	return s
 }
 
-// lookAt records a path and, unless flat, what it holds. A stub of ours counts as nothing.
+// lookAt records a path and, unless flat, what it holds.
 func (b *Box) lookAt(s snapshot, path string, flat bool) {
 	st, err := os.Lstat(path)
-	if err != nil || b.stubs.untouched(path, st) {
+	if err != nil {
 		s[path] = seen{}
 		return
 	}

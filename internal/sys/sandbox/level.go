@@ -22,6 +22,7 @@ type Status struct {
 	Level   Level
 	Backend string   // bubblewrap, landlock, seatbelt, container; empty: none
 	Version string   // of the backend
+	Mounts  bool     // the helper makes the mounts, which costs less than bubblewrap does
 	ABI     int      // of Landlock; 0: none
 	Reason  string   // why it is not the full level, one line
 	Fix     string   // what to do about it

@@ -76,25 +76,6 @@ func (c *cell) end(cmd *sandbox.Command) sandbox.Report {
 	return cmd.Finish("")
 }
 
-func TestCommandsSideBySideShareTheirStubs(t *testing.T) {
-	c := newCell(t)
-	first, _ := c.running("(echo evil > .mcp.json) 2>/dev/null; (mkdir -p .vscode && echo evil > .vscode/x) 2>/dev/null; true")
-	if out, _, report := c.run("ls -A; (echo evil > .mcp.json) 2>/dev/null; true"); !strings.Contains(out, ".mcp.json") || len(report.Violations) != 0 {
-		t.Errorf("second: %s %+v", out, report)
-	}
-	if _, err := os.Stat(filepath.Join(c.dir, ".mcp.json")); err != nil {
-		t.Error("the stub of the first was taken away by the second")
-	}
-	if report := c.end(first); len(report.Violations) != 0 {
-		t.Errorf("first: %+v", report)
-	}
-	for _, n := range []string{".mcp.json", ".vscode", ".claude", ".myelin"} {
-		if _, err := os.Lstat(filepath.Join(c.dir, n)); err == nil {
-			t.Errorf("%s is left", n)
-		}
-	}
-}
-
 func TestWhatOthersChangeMeanwhileStays(t *testing.T) {
 	c := newCell(t)
 	git := func(args ...string) {
@@ -109,7 +90,6 @@ func TestWhatOthersChangeMeanwhileStays(t *testing.T) {
 	c.put(".myelin/settings.local.json", "old")
 	c.put(".claude/settings.json", "old")
 	cmd, _ := c.running("true")
-	c.put(".vscode/settings.json", "by the editor")             // in a stub
 	c.put(".myelin/settings.local.json", "by us")               // in a folder that is held
 	c.put(".claude/settings.json", "by the user")               // the file itself is held
 	git("config", "branch.x.remote", "origin")                  // git replaces the file
@@ -117,7 +97,7 @@ func TestWhatOthersChangeMeanwhileStays(t *testing.T) {
 	git("config", "user.name", "x")                             // not on the list of harmless keys: put aside
 	report := c.end(cmd)
 	for name, want := range map[string]string{
-		".vscode/settings.json": "by the editor", ".myelin/settings.local.json": "by us", ".claude/settings.json": "by the user",
+		".myelin/settings.local.json": "by us", ".claude/settings.json": "by the user",
 	} {
 		if got := c.text(name); got != want {
 			t.Errorf("%s: %q", name, got)
@@ -160,52 +140,6 @@ func TestAcceptAndCheckWhileACommandRuns(t *testing.T) {
 	if again := cmd.Finish("x"); len(again.Violations) != 1 {
 		t.Errorf("a second finish says %+v", again)
 	}
-}
-
-func TestStubsOfAKilledProcessAreCleaned(t *testing.T) {
-	c := newCell(t)
-	state := filepath.Join(filepath.Dir(c.dir), "state")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	victim := exec.Command(self, "victim", c.dir, state)
-	victim.Env = append(os.Environ(), "TMPDIR="+c.cfg.Temp)
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
-	c.await("ready")
-	if err := victim.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = victim.Wait()
-	c.put(".vscode/mine", "the user's")
-	if _, err := os.Stat(filepath.Join(c.dir, ".mcp.json")); err != nil {
-		t.Fatal("nothing was left behind to clean")
-	}
-	if err := c.box.Clean(); err != nil {
-		t.Error(err)
-	}
-	for _, n := range []string{".mcp.json", ".idea", ".envrc"} {
-		if _, err := os.Lstat(filepath.Join(c.dir, n)); err == nil {
-			t.Errorf("%s is left", n)
-		}
-	}
-	if c.text(".vscode/mine") != "the user's" {
-		t.Error("what the user put there is gone")
-	}
-	if left, _ := filepath.Glob(filepath.Join(state, "stubs", "*")); len(left) != 0 {
-		t.Errorf("journals: %v", left)
-	}
-	// What runs now is not cleaned away.
-	cmd, _ := c.running("true")
-	if err := c.box.Clean(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(filepath.Join(c.dir, ".mcp.json")); err != nil {
-		t.Error("the stub of a running command was cleaned")
-	}
-	c.end(cmd)
 }
 
 // victimMain starts a confined program and waits to be killed.

@@ -17,17 +17,16 @@ import (
 // plan is a config brought to the paths of this moment: links resolved, wildcards expanded, what is
 // missing named.
 type plan struct {
-	write   []string        // writable roots, links resolved
-	git     []string        // those of them that are a repository shared by worktrees
-	temp    []string        // those of them that are temporary or caches: nothing in them is protected
-	guards  []guard         // protected paths inside them
-	ro      []string        // read-only inside a writable root
-	hide    []string        // may not be read, exist
-	reopen  []string        // readable again inside hide
-	stubbed []string        // stubs made for this program
-	held    map[string]held // protected paths that a mount holds, stubs too, and what lies there
-	free    bool            // files are not confined
-	notes   []string
+	write  []string        // writable roots, links resolved
+	git    []string        // those of them that are a repository shared by worktrees
+	temp   []string        // those of them that are temporary or caches: nothing in them is protected
+	guards []guard         // protected paths inside them
+	ro     []string        // read-only inside a writable root
+	hide   []string        // may not be read, exist
+	reopen []string        // readable again inside hide
+	held   map[string]held // protected paths that a mount holds, and what lies there
+	free   bool            // files are not confined
+	notes  []string
 }
 
 // plan works out what cfg means now.
@@ -153,7 +152,7 @@ func (p *plan) protect(cfg Config) {
 		return bad
 	})
 	for _, a := range always {
-		all = append(all, guard{path: a, stub: dirStub, flat: true})
+		all = append(all, guard{path: a, flat: true})
 	}
 	seen := map[string]bool{}
 	for _, g := range all {
@@ -191,7 +190,7 @@ func (p *plan) denyWrite(path string) {
 		return
 	}
 	if !exists(path) {
-		p.guards = append(p.guards, guard{path: path, stub: dirStub})
+		p.guards = append(p.guards, guard{path: path})
 		return
 	}
 	p.ro = append(p.ro, path)
@@ -232,17 +231,6 @@ func (b *Box) reading(p *plan, cfg Config) error {
 	return nil
 }
 
-// wantStubs lists the guards for which something stands in when they do not exist.
-func (p *plan) wantStubs() []guard {
-	var out []guard
-	for _, g := range p.guards {
-		if g.stub != noStub && exists(filepath.Dir(g.path)) && !slices.ContainsFunc(p.hide, func(h string) bool { return within(g.path, h) }) {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
 // between lists the directories between a writable root and a protected path: as mount points they
 // cannot be renamed.
 func (p *plan) between(path string) []string {
@@ -265,8 +253,9 @@ type mountKind int
 const (
 	bindRW   mountKind = iota // writable
 	bindRO                    // as it is, read-only
-	emptyDir                  // an empty folder, read-only in the end
-	nothing                   // the null device: cannot be read
+	hideDir                   // a folder in which names are seen and nothing can be opened
+	hideFile                  // a file that cannot be opened
+	memory                    // an empty folder in memory
 )
 
 // mounts lists the steps, parents before what lies in them.
@@ -300,9 +289,9 @@ func (p *plan) mounts() []mount {
 		}
 	}
 	for _, h := range p.hide {
-		kind := nothing
+		kind := hideFile
 		if isDir(h) {
-			kind = emptyDir
+			kind = hideDir
 		}
 		put(kind, h)
 	}
@@ -385,6 +374,20 @@ func (p *plan) byOthers(path string) bool {
 		}
 	}
 	return false
+}
+
+// open lists what of a hidden folder can be reached all the same.
+func (p *plan) open(m mount) []string {
+	if m.kind != hideDir {
+		return nil
+	}
+	var out []string
+	for _, path := range append(slices.Clone(p.reopen), p.write...) {
+		if path != m.path && within(path, m.path) {
+			out = append(out, path)
+		}
+	}
+	return out
 }
 
 // covered reports whether a mount would lie in a hidden folder, where there is nothing to bind to.

@@ -8,19 +8,9 @@ import (
 	"strings"
 )
 
-// stubKind says what stands in for a protected path that does not exist, while a program runs.
-type stubKind int
-
-const (
-	noStub   stubKind = iota // nothing: the integrity check looks after it
-	dirStub                  // an empty folder, which git does not see
-	fileStub                 // an empty file, inside .git, where an empty folder would disturb
-)
-
 // guard is one protected path.
 type guard struct {
 	path string
-	stub stubKind
 	soft bool // an ordinary project may hold it: not mounted, and put aside only together with its likes
 	flat bool // what lies in it may be changed by this very program: only what it is counts, not what it holds
 	only bool // looked after, but not mounted: a mount above holds it, or this program must be able to make it
@@ -52,19 +42,13 @@ const (
 // files are live.
 func guards(root, home string) []guard {
 	out := projectGuards(root)
-	add := func(stub stubKind, names ...string) {
+	add := func(names ...string) {
 		for _, n := range names {
-			out = append(out, guard{path: filepath.Join(root, n), stub: stub})
+			out = append(out, guard{path: filepath.Join(root, n)})
 		}
 	}
-	starts := noStub
-	if root == home {
-		starts = dirStub
-	}
-	add(starts, startFiles...)
-	add(starts, ".gitconfig")
-	add(noStub, ".gitmodules", ".ripgreprc", ".envrc") // nobody runs these without asking while the program does
-	add(dirStub, ".vscode", ".idea")                   // an editor may
+	add(startFiles...)
+	add(".gitconfig", ".gitmodules", ".ripgreprc", ".envrc", ".vscode", ".idea")
 	if isDir(filepath.Join(root, ".git")) {
 		out = append(out, guard{path: filepath.Join(root, ".git"), flat: true, only: true})
 	}
@@ -73,16 +57,12 @@ func guards(root, home string) []guard {
 	return append(out, nestedGuards(root)...)
 }
 
-// ownFiles are those of [projectNames] that this program makes itself: a folder in their place would
-// be in its way.
-var ownFiles = []string{"settings.json", "settings.local.json", "scheduled_tasks.json"}
-
 // projectGuards are the names that matter in a root and in the directories above it.
 func projectGuards(dir string) []guard {
 	native := filepath.Join(dir, ".myelin")
 	out := []guard{
-		{path: filepath.Join(dir, ".mcp.json"), stub: dirStub},
-		{path: native, stub: dirStub, flat: true},
+		{path: filepath.Join(dir, ".mcp.json")},
+		{path: native, flat: true},
 	}
 	if isDir(native) {
 		for _, n := range projectNames {
@@ -92,7 +72,7 @@ func projectGuards(dir string) []guard {
 	guest := filepath.Join(dir, ".claude")
 	st, err := os.Lstat(guest)
 	if err != nil { // nothing there: one stub for all
-		return append(out, guard{path: guest, stub: dirStub})
+		return append(out, guard{path: guest})
 	}
 	if st.Mode()&fs.ModeSymlink != 0 {
 		out = append(out, guard{path: guest})
@@ -104,11 +84,7 @@ func projectGuards(dir string) []guard {
 		return append(out, guard{path: guest})
 	}
 	for _, n := range projectNames {
-		g := guard{path: filepath.Join(guest, n), stub: dirStub}
-		if slices.Contains(ownFiles, n) {
-			g.stub = noStub
-		}
-		out = append(out, g)
+		out = append(out, guard{path: filepath.Join(guest, n)})
 	}
 	return out
 }
@@ -152,7 +128,7 @@ func repoGuards(dotGit string) []guard {
 	for _, m := range modules[:min(len(modules), 200)] {
 		sub := filepath.Join(dotGit, "modules", m.Name())
 		if isGitDir(sub) {
-			out = append(out, guard{path: filepath.Join(sub, "hooks"), stub: dirStub}, guard{path: filepath.Join(sub, "config")})
+			out = append(out, guard{path: filepath.Join(sub, "hooks")}, guard{path: filepath.Join(sub, "config")})
 		}
 	}
 	return out
@@ -160,8 +136,8 @@ func repoGuards(dotGit string) []guard {
 
 func gitDirGuards(dir string) []guard {
 	return []guard{
-		{path: filepath.Join(dir, "hooks"), stub: dirStub},
-		{path: filepath.Join(dir, "config"), stub: fileStub},
+		{path: filepath.Join(dir, "hooks")},
+		{path: filepath.Join(dir, "config")},
 		// Each mount costs time, and these lead nowhere without the config, which is held: looked after.
 		{path: filepath.Join(dir, "config.worktree")},
 		{path: filepath.Join(dir, "info", "attributes"), only: true},
@@ -265,7 +241,7 @@ func nestedGuards(root string) []guard {
 			sub := filepath.Join(dir, e.Name())
 			out = append(out, repoGuards(filepath.Join(sub, ".git"))...)
 			if isGitDir(sub) { // a bare one
-				out = append(out, guard{path: filepath.Join(sub, "hooks"), stub: dirStub}, guard{path: filepath.Join(sub, "config")})
+				out = append(out, guard{path: filepath.Join(sub, "hooks")}, guard{path: filepath.Join(sub, "config")})
 				continue
 			}
 			if depth < repoDepth {

@@ -7,7 +7,8 @@
 // The program that links this package must call [HelperMain] before anything else in main (tests
 // in TestMain): it is its own helper inside the sandbox.
 //
-// On Linux bubblewrap makes the namespaces and mounts (bwrap.go), a system call filter of our own
+// On Linux bubblewrap makes the namespaces (bwrap.go), the mounts come from it or, where it leaves that to
+// the helper, from the kernel's own calls (mounts_linux.go), a system call filter of our own
 // (seccomp_linux.go) and Landlock lie under it, and the network is a proxy run by this process
 // (proxy.go): the helper inside makes the listening sockets in the sandbox's own network and hands
 // them out (helper_linux.go). Where bubblewrap cannot run, Landlock and the filter alone give a
@@ -15,7 +16,8 @@
 // (seatbelt.go), and a container engine can be asked for (container.go).
 //
 // What a mount cannot protect, because it does not exist yet or is a symbolic link, is looked after
-// by an integrity check when the program has ended (integrity.go).
+// by an integrity check when the program has ended (integrity.go). Nothing is made on the host for it;
+// what stands in for hidden files lies in the folder of the box (hidden.go).
 package sandbox
 
 import (
@@ -23,7 +25,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/myelin-agent/myelin/internal/sys/proc"
@@ -35,7 +36,7 @@ var ErrUnavailable = errors.New("the sandbox cannot confine this")
 
 // Options say how a [Box] works.
 type Options struct {
-	StateDir string      // folder for the journal of stubs and for the result of the probe; made when missing. Needed
+	StateDir string      // folder for the result of the probe; made when missing. Needed
 	Helper   string      // absolute path of a program that calls [HelperMain]; empty: the running executable
 	Report   func(error) // told what went wrong beside a call; nil: nobody. Any goroutine
 }
@@ -43,7 +44,6 @@ type Options struct {
 // Box starts confined programs. It is safe for concurrent use.
 type Box struct {
 	opts  Options
-	stubs *stubs
 	files *contentCache
 
 	probing sync.Mutex // held while one probe runs
@@ -61,13 +61,9 @@ func New(opts Options) *Box {
 	}
 	return &Box{
 		opts: opts, live: map[*Command]bool{}, status: map[string]Status{},
-		stubs: newStubs(filepath.Join(opts.StateDir, "stubs")), files: newContentCache(),
+		files: newContentCache(),
 	}
 }
-
-// Clean removes what a process that was killed left on disk for its sandboxes. It is for the start
-// of a program, and quick when there is nothing.
-func (b *Box) Clean() error { return b.stubs.cleanDead() }
 
 // helper is the program to run inside.
 func (b *Box) helper() (string, error) {
@@ -85,10 +81,11 @@ func (b *Box) helper() (string, error) {
 type Command struct {
 	Process *proc.Process
 
-	box     *Box
-	cfg     Config
-	plan    *plan
-	net     *network
+	box  *Box
+	cfg  Config
+	plan *plan
+	net  *network
+
 	probing *Status // of the probe this is part of; nil: a real command
 
 	looking sync.Mutex // guards before and the putting aside
@@ -117,17 +114,12 @@ func (b *Box) Start(owner *proc.Owner, spec proc.Spec, cfg Config) (*Command, er
 		return nil, err
 	}
 	c := &Command{box: b, cfg: cfg, plan: p}
-	p.stubbed, err = b.stubs.acquire(p.wantStubs())
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
 	if level != Partial && !p.free {
 		p.hold()
 	}
 	c.before = b.look(p)
 	if err := c.start(owner, spec, level); err != nil {
 		p.letGo()
-		b.stubs.release(p.stubbed)
 		return nil, err
 	}
 	b.mu.Lock()
@@ -158,7 +150,6 @@ func (c *Command) Finish(output string) Report {
 		if c.net != nil {
 			c.report.Violations = append(c.report.Violations, c.net.close()...)
 		}
-		c.box.stubs.release(c.plan.stubbed)
 		found, notes := c.check()
 		c.looking.Lock()
 		c.plan.letGo()
@@ -203,7 +194,6 @@ func (b *Box) Close() {
 	for _, c := range live {
 		c.Finish("")
 	}
-	b.stubs.close()
 }
 
 // level decides how cfg is confined here.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -182,9 +183,24 @@ func families(unixSockets bool) []uint32 {
 	return out
 }
 
-// fullFilter is the filter under bubblewrap.
+// setupFilter is the filter of everything inside, bubblewrap's own init included, but for the calls by
+// which the helper makes the file system. What it becomes has [fullFilter] on top.
+func setupFilter(unixSockets bool) ([]byte, error) {
+	rules := slices.DeleteFunc(never(), func(r rule) bool { return slices.Contains(mounting(), r.number) })
+	return withSockets(append(rules, conditional()...), unixSockets)
+}
+
+// mounting are the calls that setupFilter leaves to the helper.
+func mounting() []uintptr {
+	return []uintptr{unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR}
+}
+
+// fullFilter is the filter of the program.
 func fullFilter(unixSockets bool) ([]byte, error) {
-	rules := append(never(), conditional()...)
+	return withSockets(append(never(), conditional()...), unixSockets)
+}
+
+func withSockets(rules []rule, unixSockets bool) ([]byte, error) {
 	rules = append(rules, rule{number: unix.SYS_SOCKET, tests: []test{{arg: 0, values: families(unixSockets)}}})
 	return filter(rules)
 }

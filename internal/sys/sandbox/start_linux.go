@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +28,8 @@ const greetTime = 20 * time.Second
 // Descriptors of the child, as [proc.Spec.Files] numbers them.
 const (
 	lineFD    = 3
-	seccompFD = 4
+	ordersFD  = 4
+	seccompFD = 5
 )
 
 func (c *Command) startLinux(owner *proc.Owner, spec proc.Spec, level Level) error {
@@ -35,17 +38,13 @@ func (c *Command) startLinux(owner *proc.Owner, spec proc.Spec, level Level) err
 		return err
 	}
 	defer ours.Close()
-	defer theirs.Close()
+	defer theirs.Close() // a second time does no harm
 	o := orders{Version: helperVersion, Socket: lineFD, Write: c.plan.write, Free: c.plan.free}
 	c.net = newNetwork(c.cfg.Network)
 	if level == Partial {
 		err = c.preparePartial(&spec, &o, theirs)
 	} else {
-		var filterFile *os.File
-		if filterFile, err = filterFD(c.cfg.UnixSockets); err == nil {
-			defer filterFile.Close()
-			err = c.prepareBwrap(&spec, &o, theirs, filterFile)
-		}
+		err = c.prepareBwrap(&spec, &o, theirs)
 	}
 	if err != nil {
 		c.net.close()
@@ -53,17 +52,24 @@ func (c *Command) startLinux(owner *proc.Owner, spec proc.Spec, level Level) err
 	}
 	setup := &setupOutput{}
 	setup.wrap(&spec)
-	if c.Process, err = owner.Start(spec); err != nil {
+	c.Process, err = owner.Start(spec)
+	closeFiles(spec.Files)
+	if err != nil {
 		c.net.close()
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	_ = theirs.Close()
 	if err := c.greet(ours, o.Listen, setup.pass); err != nil {
 		exit := c.Process.Stop("the sandbox could not be set up")
 		c.net.close()
 		return setup.failure(err, exit)
 	}
 	return nil
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // the child has its own
+	}
 }
 
 // line is the socket pair between this program and the helper.
@@ -76,21 +82,39 @@ func line() (ours, theirs *os.File, err error) {
 }
 
 // filterFD is the filter as a file in memory, from which bubblewrap reads it.
-func filterFD(unixSockets bool) (*os.File, error) {
-	prog, err := fullFilter(unixSockets)
+func filterFD(unixSockets, mounts bool) (*os.File, error) {
+	make := fullFilter
+	if mounts {
+		make = setupFilter
+	}
+	prog, err := make(unixSockets)
 	if err != nil {
 		return nil, err
 	}
-	fd, err := unix.MemfdCreate("seccomp", unix.MFD_CLOEXEC)
+	return memoryFile("seccomp", prog)
+}
+
+// file is the orders as a file in memory, from which the helper reads them: they may be longer than an
+// argument can be.
+func (o orders) file() (*os.File, error) {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("write orders of the helper: %w", err)
+	}
+	return memoryFile("orders", raw)
+}
+
+func memoryFile(name string, data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("%w: make a file in memory: %w", ErrUnavailable, err)
 	}
-	f := os.NewFile(uintptr(fd), "seccomp")
-	if _, err = f.Write(prog); err == nil {
+	f := os.NewFile(uintptr(fd), name)
+	if _, err = f.Write(data); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("write filter of system calls: %w", err), f.Close())
+		return nil, errors.Join(fmt.Errorf("write %s of the sandbox: %w", name, err), f.Close())
 	}
 	return f, nil
 }
@@ -113,7 +137,7 @@ func pathOf(env []string) string {
 	return ""
 }
 
-func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs, filter *os.File) error {
+func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs *os.File) error {
 	bwrap, err := findBwrap(c.cfg.Bwrap)
 	if err != nil {
 		return err
@@ -128,14 +152,7 @@ func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs, filter *os.Fi
 		return err
 	}
 	o.Name = spec.Path
-	raw, err := json.Marshal(o)
-	if err != nil {
-		return fmt.Errorf("write orders of the helper: %w", err)
-	}
-	dir := spec.Dir
-	if dir == "" {
-		dir = c.cfg.Dir
-	}
+	dir := cmp.Or(spec.Dir, c.cfg.Dir, "/")
 	st := c.probing
 	if st == nil {
 		known := c.box.Probe(context.Background(), c.cfg)
@@ -144,15 +161,28 @@ func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs, filter *os.Fi
 	major, minor := version("bubblewrap " + st.Version)
 	job := bwrapJob{
 		plan: c.plan, dir: dir, helper: helper, seccompFD: seccompFD, nested: c.cfg.Nested, stays: spec.Keep, root: os.Getuid() == 0, exists: exists,
-		noUserns: major > 0 || minor >= 8, show: append([]string{dir, c.cfg.Dir}, c.cfg.visible()...),
-		helperArgs: append([]string{helperArg, "run", string(raw), "--"}, argv...),
+		noUserns: major > 0 || minor >= 8, mounts: st.Mounts, show: append([]string{dir, c.cfg.Dir}, c.cfg.visible()...), standIn: c.box.standIn,
+		helperArgs: append([]string{helperArg, "run", strconv.Itoa(ordersFD), "--"}, argv...),
+	}
+	steps, err := job.steps()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if job.mounts {
+		o.Mounts, o.Dir, o.Nested, o.UnixSockets = steps, dir, c.cfg.Nested, c.cfg.UnixSockets
+	}
+	told, err := o.file()
+	if err != nil {
+		return err
+	}
+	filter, err := filterFD(c.cfg.UnixSockets, job.mounts)
+	if err != nil {
+		return errors.Join(err, told.Close())
 	}
 	spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], proxyEnv(httpPort, socksPort, helperInside)...)
-	spec.Path, spec.Args, spec.Wraps = bwrap, job.args(), true
-	spec.Files = []*os.File{theirs, filter}
-	if dir != "" {
-		spec.Dir = "/" // it may be hidden from bubblewrap itself
-	}
+	spec.Path, spec.Args, spec.Wraps = bwrap, job.args(steps), true
+	spec.Files = []*os.File{theirs, told, filter}
+	spec.Dir = "/" // the real one may be hidden from bubblewrap itself
 	return nil
 }
 
@@ -177,12 +207,12 @@ func (c *Command) preparePartial(spec *proc.Spec, o *orders, theirs *os.File) er
 		}
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], proxyEnv(o.HTTP, o.SOCKS, "")...)
 	}
-	raw, err := json.Marshal(o)
+	told, err := o.file()
 	if err != nil {
-		return fmt.Errorf("write orders of the helper: %w", err)
+		return err
 	}
-	spec.Path, spec.Args = helper, append([]string{helperArg, "run", string(raw), "--"}, argv...)
-	spec.Files = []*os.File{theirs}
+	spec.Path, spec.Args = helper, append([]string{helperArg, "run", strconv.Itoa(ordersFD), "--"}, argv...)
+	spec.Files = []*os.File{theirs, told}
 	return nil
 }
 

@@ -1,0 +1,174 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// What may not be read is there and cannot be opened: over a file lies an empty one that nobody may
+// open, over a folder one in which the same names are seen and nothing can be opened. So a program that
+// compares sees something unreadable and not something that was deleted.
+//
+// These stand-ins are made once, in the folder of the box, and named after what they hold, so that
+// sessions share them and nothing has to be taken away after a command, or after a crash.
+
+// The bounds of what stands in.
+const (
+	maxStandIns  = 1000 // names in one folder; of a folder with more none is seen
+	keepStandIns = 300  // folders that are kept; older than a week go when there are more
+)
+
+// standIns is the folder of the stand-ins.
+func (b *Box) standIns() string { return filepath.Join(b.opts.StateDir, "hidden") }
+
+// standIn makes what is seen in the place of a hidden path and returns where it lies. open is what of a
+// folder can be reached all the same: then it needs a way through, and its names can be looked at, too.
+func (b *Box) standIn(path string, dir bool, open []string) (string, error) {
+	if !dir {
+		return b.madeOnce("file", emptyFile)
+	}
+	names := fileNames(path)
+	var ways []string
+	for _, o := range open {
+		st, err := os.Lstat(o)
+		if err != nil {
+			continue // gone meanwhile: nothing is mounted there
+		}
+		rel, err := filepath.Rel(path, o)
+		if err != nil {
+			return "", fmt.Errorf("hide %s: %w", path, err)
+		}
+		if st.IsDir() {
+			rel += "/"
+		}
+		ways = append(ways, rel)
+	}
+	slices.Sort(ways)
+	sum := sha256.Sum256([]byte(strings.Join(names, "\x00") + "\x00\x00" + strings.Join(ways, "\x00")))
+	return b.madeOnce(hex.EncodeToString(sum[:16]), func(at string) error { return standInFolder(at, names, ways) })
+}
+
+// madeOnce returns what is called name among the stand-ins, made by fill if it is not there.
+func (b *Box) madeOnce(name string, fill func(at string) error) (string, error) {
+	to := filepath.Join(b.standIns(), name)
+	if exists(to) {
+		return to, nil
+	}
+	if err := os.MkdirAll(b.standIns(), 0o700); err != nil {
+		return "", fmt.Errorf("make what stands in for hidden files: %w", err)
+	}
+	b.dropOldStandIns()
+	at := to + "." + uuid.NewString()
+	err := fill(at)
+	if err == nil {
+		err = os.Rename(at, to)
+	}
+	if err != nil {
+		removeStandIn(at)
+		if exists(to) { // another was quicker
+			return to, nil
+		}
+		return "", fmt.Errorf("make what stands in for hidden files: %w", err)
+	}
+	return to, nil
+}
+
+// dropOldStandIns bounds how many there are. No command runs for a week.
+func (b *Box) dropOldStandIns() {
+	entries, err := os.ReadDir(b.standIns())
+	if err != nil || len(entries) <= keepStandIns {
+		return
+	}
+	for _, e := range entries {
+		if st, err := e.Info(); err == nil && time.Since(st.ModTime()) > 7*24*time.Hour {
+			removeStandIn(filepath.Join(b.standIns(), e.Name()))
+		}
+	}
+}
+
+func removeStandIn(path string) {
+	_ = os.Chmod(path, 0o700) // so that it can be emptied; not there: nothing to remove
+	_ = os.RemoveAll(path)
+}
+
+// fileNames lists the files of a folder that is to be hidden, sorted; none: there are none, more than
+// can stand in, or they cannot be listed.
+func fileNames(dir string) []string {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var out []string
+	for {
+		entries, err := f.ReadDir(256)
+		for _, e := range entries {
+			if !e.IsDir() {
+				out = append(out, e.Name())
+			}
+		}
+		if len(out) > maxStandIns {
+			return nil
+		}
+		if err != nil {
+			slices.Sort(out)
+			return out
+		}
+	}
+}
+
+// standInFolder fills a folder with names, and with ways to what stays open: folders end in a slash.
+func standInFolder(at string, names, ways []string) error {
+	if err := os.Mkdir(at, 0o700); err != nil {
+		return err
+	}
+	for _, way := range ways {
+		to := filepath.Join(at, way)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		var err error
+		if strings.HasSuffix(way, "/") {
+			err = os.MkdirAll(to, 0o755)
+		} else {
+			err = emptyFile(to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if err := emptyFile(filepath.Join(at, name)); err != nil {
+			return err
+		}
+	}
+	mode := os.FileMode(0o444)
+	switch {
+	case len(ways) > 0:
+		mode = 0o555
+	case len(names) == 0:
+		mode = 0
+	}
+	return os.Chmod(at, mode)
+}
+
+// emptyFile makes a file that nobody may open. One that is there already will do.
+func emptyFile(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
