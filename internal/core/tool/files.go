@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
 
@@ -32,33 +33,33 @@ type Files struct {
 const MaxChanged = 256 << 20
 
 // Load reads the file a call wants to change; done is "edited" or "written". With no file there,
-// exists is false. What is no text, or no file, is a problem.
-func (w Files) Load(call Call, path, done string) (f textfile.File, exists bool, problem string) {
-	if w.hides(path) {
-		return f, false, fmt.Sprintf("File is covered by a Read deny rule in your permission settings and cannot be %s.", done)
+// exists is false. What is no text, or no file, is a problem. An error is [nolink.ErrLink].
+func (w Files) Load(call Call, path, done string) (f textfile.File, exists bool, problem string, err error) {
+	real, err := call.Real(path)
+	if err == nil {
+		if w.hides(path, real) {
+			return f, false, fmt.Sprintf("File is covered by a Read deny rule in your permission settings and cannot be %s.", done), nil
+		}
+		f, err = textfile.LoadReal(path, real, MaxChanged)
 	}
-	f, err := textfile.Load(path, MaxChanged)
 	var binary *textfile.BinaryError
 	switch {
 	case err == nil:
-		return f, true, ""
+		return f, true, "", nil
+	case errors.Is(err, nolink.ErrLink):
+		return f, false, "", err
 	case errors.Is(err, fs.ErrNotExist):
-		return f, false, ""
+		return f, false, "", nil
 	case errors.As(err, &binary):
-		return f, true, fmt.Sprintf("%s is no text file but looks like: %s. It cannot be %s.", path, binary.Kind, done)
+		return f, true, fmt.Sprintf("%s is no text file but looks like: %s. It cannot be %s.", path, binary.Kind, done), nil
 	default:
-		return f, true, fmt.Sprintf("%s cannot be %s: %s.", path, done, cause(err))
+		return f, true, fmt.Sprintf("%s cannot be %s: %s.", path, done, cause(err)), nil
 	}
 }
 
-// hides asks about the path and about the place it leads to; what cannot be followed is not hidden
-// but fails when it is opened.
-func (w Files) hides(path string) bool {
-	if w.Hidden == nil {
-		return false
-	}
-	real, err := textfile.Real(path)
-	return w.Hidden(path) || (err == nil && w.Hidden(real))
+// hides asks about the path and about the place it leads to.
+func (w Files) hides(path, real string) bool {
+	return w.Hidden != nil && (w.Hidden(path) || w.Hidden(real))
 }
 
 // Missing is the text for a file that does not exist.
@@ -121,7 +122,8 @@ func (w Files) StaleText(f textfile.File, was string) string {
 }
 
 // Save puts next in the place of the file's content, after it was kept, and remembers it as known.
-// A file that changed in this very moment is a problem and left alone.
+// A file that changed in this very moment is a problem and left alone; a link in its real path is
+// [nolink.ErrLink].
 func (w Files) Save(ctx context.Context, scope *Scope, f textfile.File, next textfile.Text) (saved textfile.File, problem string, err error) {
 	if err := w.before(ctx, f.Real); err != nil {
 		return f, "", err
@@ -129,11 +131,13 @@ func (w Files) Save(ctx context.Context, scope *Scope, f textfile.File, next tex
 	saved, err = f.Save(next)
 	switch {
 	case errors.Is(err, textfile.ErrChanged):
-		now, err := textfile.Load(f.Path, MaxChanged)
+		now, err := textfile.LoadReal(f.Path, f.Real, MaxChanged)
 		if err != nil {
 			return f, fmt.Sprintf("%s is being changed by another program: %s.", f.Path, cause(err)), nil
 		}
 		return f, w.StaleText(now, f.Text.View()), nil
+	case errors.Is(err, nolink.ErrLink):
+		return f, "", err
 	case err != nil:
 		return f, fmt.Sprintf("%s cannot be written: %s.", f.Path, cause(err)), nil
 	}
@@ -141,20 +145,24 @@ func (w Files) Save(ctx context.Context, scope *Scope, f textfile.File, next tex
 	return saved, "", nil
 }
 
-// Create makes a new file with its parent folders and remembers it as known.
-func (w Files) Create(ctx context.Context, scope *Scope, path string, t textfile.Text) (made textfile.File, problem string, err error) {
-	real, err := textfile.Real(path)
+// Create makes a new file with its parent folders and remembers it as known. A link in its real path is
+// [nolink.ErrLink].
+func (w Files) Create(ctx context.Context, call Call, path string, t textfile.Text) (made textfile.File, problem string, err error) {
+	real, err := call.Real(path)
 	if err != nil {
 		return made, fmt.Sprintf("%s cannot be written: %s.", path, cause(err)), nil
 	}
 	if err := w.before(ctx, real); err != nil {
 		return made, "", err
 	}
-	made, err = textfile.Create(path, t)
-	if err != nil {
+	made, err = textfile.CreateReal(path, real, t)
+	switch {
+	case errors.Is(err, nolink.ErrLink):
+		return made, "", err
+	case err != nil:
 		return made, fmt.Sprintf("%s cannot be written: %s.", path, cause(err)), nil
 	}
-	scope.Reads.Wrote(made.Real, t.Raw(), made.Info.ModTime())
+	call.Scope.Reads.Wrote(made.Real, t.Raw(), made.Info.ModTime())
 	return made, "", nil
 }
 
@@ -175,18 +183,15 @@ func (w Files) before(ctx context.Context, path string) error {
 // formatter has made of a file the agent knows, and takes that as known, so that the next change
 // builds on it. "" means that the file is as the agent knows it, or is not known as a whole.
 func (w Files) Drift(scope *Scope, path string) string {
-	if w.hides(path) {
-		return ""
-	}
 	real, err := textfile.Real(path)
-	if err != nil {
+	if err != nil || w.hides(path, real) {
 		return ""
 	}
 	rec, ok := scope.Reads.Get(real)
 	if !ok || rec.Hash == [sha256.Size]byte{} {
 		return ""
 	}
-	f, err := textfile.Load(path, MaxChanged)
+	f, err := textfile.LoadReal(path, real, MaxChanged)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		scope.Reads.Forget(real)

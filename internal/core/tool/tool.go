@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
 
 // Tool is one tool. Implementations are safe for concurrent use.
@@ -46,8 +47,21 @@ type Call struct {
 	Literal  json.RawMessage // what the model (or a hook) wrote; rules on parameters compare this
 	Input    json.RawMessage // normalised
 	Confine  Confinement     // how the call must be confined, as authorised
+	Paths    []PathUse       // those of its traits, as they were decided about
 	Progress func(Progress)  // never nil in Run; cheap, may be called from any goroutine
 	Scope    *Scope          // the agent this call belongs to, never nil
+}
+
+// Real is where a path of the call leads with links followed, as it was when the call was decided. Tools
+// open exactly that, along a path without links (sys/nolink), and hand back the nolink.ErrLink they meet:
+// the call is then decided anew. A path nobody decided about is followed now.
+func (c Call) Real(path string) (string, error) {
+	for _, p := range c.Paths {
+		if p.Path == path && p.Real != "" {
+			return p.Real, nil
+		}
+	}
+	return textfile.Real(path)
 }
 
 // Progress is a sign of life of a running call. Its fields are added to what came before.
@@ -94,6 +108,7 @@ type Traits struct {
 type PathUse struct {
 	Path   string
 	Intent Intent
+	Real   string // links followed, as it is decided about and opened; empty: as Path, or not yet known
 }
 
 // Intent is what would be done to a path.

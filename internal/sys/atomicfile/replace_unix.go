@@ -6,58 +6,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
 )
 
-func replace(target string, data []byte, perm fs.FileMode, prefix string) (err error) {
-	dir, base := filepath.Split(target)
-	if dir == "" {
-		dir = "."
-	}
-	info, statErr := os.Lstat(target)
-	// The name of the pending file is made of the name it is given; the directory must be named,
-	// since the default may be another file system's temporary folder.
-	f, err := renameio.NewPendingFile(filepath.Join(dir, pendingBase(prefix, base)),
-		renameio.WithTempDir(dir), renameio.WithPermissions(perm))
-	if err != nil {
-		return err
-	}
-	temp := f.Name()
-	done := false
-	defer func() {
-		if !done {
-			err = errors.Join(err, f.Close(), os.Remove(temp))
-		}
-	}()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	if statErr == nil {
-		keepOwner(f.File, info)
-		if err := f.Chmod(info.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)); err != nil {
-			return err
-		}
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	done = true
-	if err := f.Close(); err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	if err := os.Rename(temp, target); err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	return syncDir(dir)
-}
-
-// pendingBase makes the name renameio derives its temporary name from; renameio puts a dot before
-// it and a number behind.
-func pendingBase(prefix, base string) string { return prefix[1:] + base + "." }
+func rename(dir *os.Root, from, to string) error { return dir.Rename(from, to) }
 
 // keepOwner gives the new file the owner of the old one, so that root editing somebody's file does
 // not take it away from him. Who may not give files away keeps it as his own.
@@ -76,10 +30,10 @@ func keepOwner(f *os.File, old fs.FileInfo) {
 
 // syncDir makes the rename itself durable. Some file systems refuse to sync a folder; the content
 // is safe there all the same.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
+func syncDir(dir *os.Root) error {
+	d, err := dir.Open(".")
 	if err != nil {
-		return nil // a folder one may write but not read
+		return err
 	}
 	defer d.Close()
 	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) &&

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // dirent is an entry of a folder.
@@ -12,9 +14,10 @@ type dirent struct {
 	mode fs.FileMode // type bits only
 }
 
-// listDir reads a folder, in no order. What was read before an error comes with it.
-func listDir(dir string) ([]dirent, error) {
-	d, err := os.Open(dir)
+// listDir reads a folder, in no order. What was read before an error comes with it. The path holds no
+// link: one that was put there since is an error.
+func listDir(real string) ([]dirent, error) {
+	d, err := nolink.OpenFile(real, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -41,13 +41,16 @@ func Glob(ctx context.Context, tree Tree, pattern string, limit int) (GlobFound,
 	}
 	base, rest := splitGlob(pattern)
 	under := tree
+	if tree.Real != "" {
+		under.Real = filepath.Join(tree.Real, filepath.FromSlash(base))
+	}
 	under.Root = filepath.Join(tree.Root, filepath.FromSlash(base))
 	under.Depth = depthOf(rest)
 	under.Want = func(rel string) bool {
 		ok, err := doublestar.Match(rest, rel)
 		return ok && err == nil // the pattern was checked
 	}
-	g := &globber{limit: limit}
+	g := &globber{limit: limit, tree: under}
 	missed, err := Walk(ctx, under, func(_ int, e Entry) { g.visit(e) })
 	if err != nil && !(base != "" && isMissing(err)) { // no such folder: nothing below it
 		return GlobFound{}, err
@@ -136,6 +139,7 @@ func depthOf(rest string) int {
 // globber keeps the newest files.
 type globber struct {
 	limit int
+	tree  Tree
 
 	mu    sync.Mutex // guards all below
 	files oldestFirst
@@ -143,9 +147,10 @@ type globber struct {
 }
 
 func (g *globber) visit(e Entry) {
-	info, err := os.Lstat(e.Path)
+	real := g.tree.at(e.Path)
+	info, err := os.Lstat(real)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		if info, err = os.Stat(e.Path); err == nil && !info.Mode().IsRegular() {
+		if info, err = os.Stat(real); err == nil && !info.Mode().IsRegular() {
 			return // a link to a folder or device is no file
 		}
 	}
@@ -175,7 +180,7 @@ func (g *globber) literal(ctx context.Context, tree Tree, pattern string) {
 		return
 	}
 	path := filepath.Join(tree.Root, filepath.FromSlash(pattern))
-	info, err := os.Stat(path)
+	info, err := os.Stat(tree.at(path))
 	if err != nil || !info.Mode().IsRegular() || (tree.Skip != nil && tree.Skip(path, false)) {
 		return
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sort"
 	"sync"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
 
@@ -68,10 +70,14 @@ const (
 // Grep searches the content of a tree's files. The end of ctx stops it: what was found until then
 // comes back with Missed.Stopped. An unreadable root is an error.
 func Grep(ctx context.Context, tree Tree, q Query) (Found, error) {
+	tree, err := tree.resolved()
+	if err != nil {
+		return Found{}, err
+	}
 	g := newGrep(q, tree.workers())
-	err := walk(ctx, tree, &g.tally, func(worker int, e Entry) {
+	err = walk(ctx, tree, &g.tally, func(worker int, e Entry) {
 		if e.Type&os.ModeSymlink == 0 {
-			g.file(ctx, g.searchers[worker], e.Path, e.Rel)
+			g.file(ctx, g.searchers[worker], place{e.Path, tree.at(e.Path), e.Rel})
 		}
 	})
 	if err != nil {
@@ -80,10 +86,10 @@ func Grep(ctx context.Context, tree Tree, q Query) (Found, error) {
 	return g.found(ctx), nil
 }
 
-// GrepFile searches the content of one file, links followed. Its errors are those of
-// [textfile.OpenRegular].
-func GrepFile(ctx context.Context, path string, q Query) (Found, error) {
-	f, info, err := textfile.OpenRegular(path)
+// GrepFile searches the content of one file; real is its path with links followed. Its errors are those
+// of [textfile.OpenReal].
+func GrepFile(ctx context.Context, path, real string, q Query) (Found, error) {
+	f, info, err := textfile.OpenReal(real)
 	if err != nil {
 		return Found{}, err
 	}
@@ -92,7 +98,7 @@ func GrepFile(ctx context.Context, path string, q Query) (Found, error) {
 		q.MaxSize = info.Size()
 	}
 	g := newGrep(q, 1)
-	g.file(ctx, g.searchers[0], path, info.Name())
+	g.file(ctx, g.searchers[0], place{path, real, filepath.Base(path)})
 	return g.found(ctx), nil
 }
 
@@ -122,8 +128,11 @@ func newGrep(q Query, workers int) *grep {
 	return g
 }
 
-func (g *grep) file(ctx context.Context, s *searcher, path, rel string) {
-	m, err := s.search(ctx, path)
+// place is a file: as it is shown, where it is opened, and below the root of the tree.
+type place struct{ path, real, rel string }
+
+func (g *grep) file(ctx context.Context, s *searcher, at place) {
+	m, err := s.search(ctx, at.real)
 	switch {
 	case errors.Is(err, errBinary):
 		g.tally.binary.Add(1)
@@ -134,16 +143,16 @@ func (g *grep) file(ctx context.Context, s *searcher, path, rel string) {
 	case err != nil && ctx.Err() != nil:
 		return
 	case err != nil:
-		g.tally.failed(path, err)
+		g.tally.failed(at.path, err)
 		return
 	}
 	s.searched++
 	if m.Count == 0 {
 		return
 	}
-	m.Path, m.Rel = path, rel
+	m.Path, m.Rel = at.path, at.rel
 	if g.q.Mode == Files {
-		if info, err := os.Stat(path); err == nil {
+		if info, err := nolink.Lstat(at.real); err == nil {
 			m.ModTime = info.ModTime()
 		}
 	}

@@ -114,7 +114,7 @@ func TestKF021_ExplicitlyNamedIgnoredOrHiddenFolderIsSearched(t *testing.T) {
 	if d := cmp.Diff([]string{"c"}, names(grepAll(t, Tree{Root: filepath.Join(dir, ".cfg"), Ignore: true}, q))); d != "" {
 		t.Error(d)
 	}
-	found, err := GrepFile(context.Background(), filepath.Join(dir, "out/b.log"), q)
+	found, err := GrepFile(context.Background(), filepath.Join(dir, "out/b.log"), filepath.Join(dir, "out/b.log"), q)
 	if err != nil || len(found.Files) != 1 {
 		t.Errorf("a file: %v, %v", found, err)
 	}
@@ -625,7 +625,7 @@ func TestPropertyGrepIsALoopOverLines(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		found, err := GrepFile(context.Background(), path, Query{Pattern: p, Mode: Lines})
+		found, err := GrepFile(context.Background(), path, path, Query{Pattern: p, Mode: Lines})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func (w *walker) ignoresOf(j job, entries []dirent) *pathpattern.Ignores {
 	ig := j.ignores
 	for i, name := range ignoreNames() {
 		if found[i] {
-			ig = w.below(ig, strings.TrimSuffix(w.prefix+j.rel, "/"), filepath.Join(j.dir, name))
+			ig = w.below(ig, strings.TrimSuffix(w.prefix+j.rel, "/"), filepath.Join(w.tree.at(j.dir), name))
 		}
 	}
 	return ig
@@ -60,13 +60,10 @@ func readIgnore(file string) (*pathpattern.List, error) {
 }
 
 // ignoresAbove returns what the folders above root and git's exclude files ignore, and the path of
-// root below the folder those patterns start from. When they ignore root itself they do not
+// root, a real path, below the folder those patterns start from. When they ignore root itself they do not
 // count: who names an ignored folder wants to see into it. Outside a repository there is nothing
 // above.
 func ignoresAbove(root string) (prefix string, ig *pathpattern.Ignores) {
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
 	top, gitDir := repository(root)
 	if top == "" {
 		return "", globalIgnores()

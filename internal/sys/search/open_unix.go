@@ -4,25 +4,22 @@ package search
 
 import (
 	"errors"
-	"io/fs"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // file is a file open for reading, without what os.File does for the sake of pollers: opening
 // twenty thousand of them is most of a search.
 type file struct{ fd int }
 
-func openFile(path string) (*file, error) {
-	for {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-		if err == nil {
-			return &file{fd}, nil
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-		}
+func openFile(real string) (*file, error) {
+	fd, err := nolink.FD(real)
+	if err != nil {
+		return nil, err
 	}
+	return &file{fd}, nil
 }
 
 func (f *file) read(b []byte) (int, error) {

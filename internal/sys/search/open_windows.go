@@ -8,6 +8,8 @@ import (
 
 type file struct{ f *os.File }
 
+// openFile does not look for links again: its folder was listed along a path without one, and a walk
+// for each file would be most of a search.
 func openFile(path string) (*file, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -37,8 +37,8 @@ type searcher struct {
 }
 
 // search looks through one file.
-func (s *searcher) search(ctx context.Context, path string) (FileMatch, error) {
-	f, err := openFile(path)
+func (s *searcher) search(ctx context.Context, real string) (FileMatch, error) {
+	f, err := openFile(real)
 	if err != nil {
 		return FileMatch{}, err
 	}

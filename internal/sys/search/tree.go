@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 )
 
@@ -24,6 +25,7 @@ import (
 // are left out.
 type Tree struct {
 	Root     string                           // absolute folder; may be a link itself
+	Real     string                           // Root with links followed, as it was decided about: no other folder is walked; empty: found out first
 	Ignore   bool                             // leave out what .gitignore, .ignore, .rgignore and git's exclude files name
 	NoHidden bool                             // leave out names that begin with a dot
 	Depth    int                              // how many levels of folders below Root are entered; 0: all, -1: none
@@ -94,26 +96,28 @@ func (tree Tree) workers() int {
 }
 
 func walk(ctx context.Context, tree Tree, t *tally, visit func(int, Entry)) error {
-	info, err := os.Stat(tree.Root)
+	tree, err := tree.resolved()
+	if err != nil {
+		return err
+	}
+	info, err := nolink.Lstat(tree.Real)
 	if err == nil && !info.IsDir() {
 		err = &fs.PathError{Op: "walk", Path: tree.Root, Err: fs.ErrInvalid}
 	}
 	if err != nil {
 		return err
 	}
-	if tree.Skip, err = tree.skipReal(); err != nil {
+	if d, err := nolink.OpenFile(tree.Real, os.O_RDONLY, 0); err != nil {
 		return err
+	} else {
+		d.Close()
 	}
+	tree.Skip = tree.skipReal()
 	w := &walker{tree: tree, tally: t, visit: visit, ctx: ctx}
 	w.cond.L = &w.mu
 	root := job{dir: tree.Root}
 	if tree.Ignore {
-		w.prefix, root.ignores = ignoresAbove(tree.Root)
-	}
-	if d, err := os.Open(tree.Root); err != nil {
-		return err
-	} else {
-		d.Close()
+		w.prefix, root.ignores = ignoresAbove(tree.Real)
 	}
 	w.push(root)
 	stop := context.AfterFunc(ctx, w.wake)
@@ -126,19 +130,34 @@ func walk(ctx context.Context, tree Tree, t *tally, visit func(int, Entry)) erro
 	return nil
 }
 
-// skipReal is Skip asked also about the real paths, where the root was reached through a link: a
-// rule may name either.
-func (tree Tree) skipReal() (func(string, bool) bool, error) {
-	if tree.Skip == nil {
-		return nil, nil
+// resolved is the tree with its real root.
+func (tree Tree) resolved() (Tree, error) {
+	tree.Root = filepath.Clean(tree.Root)
+	if tree.Real != "" {
+		return tree, nil
 	}
 	real, err := filepath.EvalSymlinks(tree.Root)
-	if err != nil || real == filepath.Clean(tree.Root) {
-		return tree.Skip, err
+	tree.Real = real
+	return tree, err
+}
+
+// at is where an entry below the root really is: there it is opened.
+func (tree Tree) at(path string) string {
+	if tree.Real == tree.Root || tree.Real == "" {
+		return path
+	}
+	return tree.Real + strings.TrimPrefix(path, tree.Root)
+}
+
+// skipReal is Skip asked also about the real paths, where the root was reached through a link: a
+// rule may name either.
+func (tree Tree) skipReal() func(string, bool) bool {
+	if tree.Skip == nil || tree.Real == tree.Root {
+		return tree.Skip
 	}
 	return func(path string, dir bool) bool {
-		return tree.Skip(path, dir) || tree.Skip(real+strings.TrimPrefix(path, tree.Root), dir)
-	}, nil
+		return tree.Skip(path, dir) || tree.Skip(tree.at(path), dir)
+	}
 }
 
 // job is a folder to read, or some files to visit.
@@ -230,7 +249,7 @@ func (w *walker) visitAll(worker int, files []Entry) {
 }
 
 func (w *walker) readDir(worker int, j job) {
-	entries, err := listDir(j.dir)
+	entries, err := listDir(w.tree.at(j.dir))
 	if err != nil {
 		w.tally.failed(j.dir, err) // what could be read of it is still walked
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func bound(path string, info fs.FileInfo) bool {
+func bound(f *os.File, info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return false
@@ -19,7 +19,7 @@ func bound(path string, info fs.FileInfo) bool {
 	if st.Nlink > 1 {
 		return true
 	}
-	if n, err := unix.Getxattr(path, "system.posix_acl_access", nil); err == nil && n > 0 {
+	if n, err := unix.Fgetxattr(int(f.Fd()), "system.posix_acl_access", nil); err == nil && n > 0 {
 		return true
 	}
 	if os.Geteuid() == 0 {

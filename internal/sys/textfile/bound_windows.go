@@ -1,6 +1,9 @@
 package textfile
 
-import "io/fs"
+import (
+	"io/fs"
+	"os"
+)
 
 // bound tells nothing on Windows, where a replaced file takes the access list of its folder.
-func bound(string, fs.FileInfo) bool { return false }
+func bound(*os.File, fs.FileInfo) bool { return false }

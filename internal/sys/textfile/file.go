@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // File is a text file as it was when it was loaded.
@@ -44,7 +46,17 @@ func (e *TooLargeError) Error() string {
 // OpenRegular opens a regular file for reading and follows links. Devices, pipes and sockets give
 // [ErrSpecial] and are not opened, directories [ErrDirectory]; both are wrapped in a *fs.PathError.
 func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
-	info, err := os.Stat(path)
+	return openRegular(path, os.Stat, os.OpenFile)
+}
+
+// OpenReal is OpenRegular along a path without links, as [Real] returns it: a link in it, put there
+// since, gives [nolink.ErrLink].
+func OpenReal(real string) (*os.File, fs.FileInfo, error) {
+	return openRegular(real, nolink.Lstat, nolink.OpenFile)
+}
+
+func openRegular(path string, stat func(string) (fs.FileInfo, error), open func(string, int, fs.FileMode) (*os.File, error)) (*os.File, fs.FileInfo, error) {
+	info, err := stat(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,7 +64,7 @@ func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	// Not blocking, in case the file was replaced by a pipe since.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := open(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,6 +84,8 @@ func checkRegular(path string, info fs.FileInfo) error {
 		return nil
 	case info.IsDir():
 		return &fs.PathError{Op: "open", Path: path, Err: ErrDirectory}
+	case info.Mode()&fs.ModeSymlink != 0:
+		return &fs.PathError{Op: "open", Path: path, Err: nolink.ErrLink}
 	default:
 		return &fs.PathError{Op: "open", Path: path, Err: ErrSpecial}
 	}
@@ -81,6 +95,18 @@ func checkRegular(path string, info fs.FileInfo) error {
 // whatever size it claims to have.
 func ReadBytes(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	f, info, err := OpenRegular(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	raw, err := readUpTo(f, info, limit)
+	return raw, info, err
+}
+
+// ReadReal is ReadBytes along a path without links, as [Real] returns it. It is the reader for whatever
+// lies where somebody else may write: nothing it meets blocks it, and nothing larger than limit is held.
+func ReadReal(real string, limit int64) ([]byte, fs.FileInfo, error) {
+	f, info, err := OpenReal(real)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -112,7 +138,13 @@ func Load(path string, limit int64) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	raw, info, err := ReadBytes(real, limit)
+	return LoadReal(path, real, limit)
+}
+
+// LoadReal is Load where the caller knows, and has decided about, the real path: a link in it gives
+// [nolink.ErrLink].
+func LoadReal(path, real string, limit int64) (File, error) {
+	raw, info, err := ReadReal(real, limit)
 	if err != nil {
 		return File{}, err
 	}
@@ -120,11 +152,12 @@ func Load(path string, limit int64) (File, error) {
 	return File{Path: path, Real: real, Info: info, Text: t}, err
 }
 
-// Save puts next in the place of the file's content: mode, owner and hard links stay, a link is
-// followed, and readers see the old or the new content, never a part, where the directory allows
-// that. A file that is no longer as f has it gives [ErrChanged] and is left alone.
+// Save puts next in the place of the file's content: mode, owner and hard links stay, and readers see
+// the old or the new content, never a part, where the directory allows that. A file that is no longer
+// as f has it gives [ErrChanged] and is left alone; a link in its real path, put there since,
+// [nolink.ErrLink].
 func (f File) Save(next Text) (File, error) {
-	err := updateFile(f.Real, func(current []byte) ([]byte, error) {
+	info, err := updateFile(f.Real, func(current []byte) ([]byte, error) {
 		if sha256.Sum256(current) != f.Text.Hash() {
 			return nil, &fs.PathError{Op: "write", Path: f.Path, Err: ErrChanged}
 		}
@@ -133,10 +166,7 @@ func (f File) Save(next Text) (File, error) {
 	if err != nil {
 		return f, err
 	}
-	f.Text = next
-	if f.Info, err = os.Stat(f.Real); err != nil {
-		return f, fmt.Errorf("look at %s after writing: %w", f.Path, err)
-	}
+	f.Text, f.Info = next, info
 	return f, nil
 }
 
@@ -147,32 +177,36 @@ func Create(path string, t Text) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	if err := os.MkdirAll(filepath.Dir(real), 0o777); err != nil {
-		return File{}, err
-	}
-	if err := createFile(real, t.Raw()); err != nil {
-		return File{}, err
-	}
-	info, err := os.Stat(real)
+	return CreateReal(path, real, t)
+}
+
+// CreateReal is Create where the caller knows, and has decided about, the real path: a link in it
+// gives [nolink.ErrLink].
+func CreateReal(path, real string, t Text) (File, error) {
+	dir, err := nolink.MkdirAll(filepath.Dir(real), 0o777)
 	if err != nil {
-		return File{}, fmt.Errorf("look at %s after writing: %w", path, err)
+		return File{}, err
+	}
+	defer dir.Close()
+	info, err := createFile(dir, filepath.Base(real), t.Raw())
+	if err != nil {
+		return File{}, err
 	}
 	return File{Path: path, Real: real, Info: info, Text: t}, nil
 }
 
-func createFile(path string, data []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+func createFile(dir *os.Root, name string, data []byte) (info fs.FileInfo, err error) {
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() {
-		if err != nil {
-			os.Remove(path) // half a file is worse than none
+		if err = errors.Join(err, f.Close()); err != nil {
+			dir.Remove(name) // half a file is worse than none
 		}
 	}()
 	if _, err = f.Write(data); err != nil {
-		f.Close()
-		return err
+		return nil, err
 	}
-	return f.Close()
+	return f.Stat()
 }

@@ -77,11 +77,11 @@ const countAfter = 64 << 20
 // chunk is how much of a file is read at once.
 const chunk = 1 << 20
 
-// ReadPage reads lines of a regular file of any size and holds no more of it than them. It gives the
-// errors of [OpenRegular] and *[BinaryError]; the encoding is judged from the beginning of the
-// file. The end of ctx ends it.
-func ReadPage(ctx context.Context, path string, w Want) (Page, error) {
-	f, _, err := OpenRegular(path)
+// ReadPage reads lines of a regular file of any size and holds no more of it than them; real is as
+// [Real] returns it. It gives the errors of [OpenReal] and *[BinaryError]; the encoding is judged from
+// the beginning of the file. The end of ctx ends it.
+func ReadPage(ctx context.Context, real string, w Want) (Page, error) {
+	f, _, err := OpenReal(real)
 	if err != nil {
 		return Page{}, err
 	}
@@ -91,7 +91,7 @@ func ReadPage(ctx context.Context, path string, w Want) (Page, error) {
 	buf := make([]byte, chunk)
 	n, err := io.ReadFull(f, buf)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return Page{}, fmt.Errorf("read %s: %w", path, err)
+		return Page{}, fmt.Errorf("read %s: %w", real, err)
 	}
 	enc, bom, err := detectHead(buf[:n])
 	if err != nil {

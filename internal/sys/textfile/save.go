@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/myelin-agent/myelin/internal/sys/atomicfile"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // saving holds, for each file being saved, the lock that keeps two agents of one process from
@@ -50,42 +51,71 @@ func (p *pathLocks) lock(path string) (unlock func()) {
 	}
 }
 
-// updateFile replaces the content of an existing file by what change makes of it. No lock file is
-// made: the file is somebody's project, where every strange file is seen by watchers and by git.
-func updateFile(path string, change func(current []byte) ([]byte, error)) error {
-	defer saving.lock(path)()
-	f, info, err := OpenRegular(path)
+// updateFile replaces the content of an existing file by what change makes of it, and returns what the
+// file is then. No lock file is made: the file is somebody's project, where every strange file is seen
+// by watchers and by git.
+func updateFile(real string, change func(current []byte) ([]byte, error)) (fs.FileInfo, error) {
+	defer saving.lock(real)()
+	f, info, err := OpenReal(real)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	defer f.Close()
 	current, err := readUpTo(f, info, max(info.Size(), 1<<30))
-	f.Close()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	next, err := change(current)
 	if err != nil || bytes.Equal(next, current) {
-		return err // equal: builds and watchers need not hear of it
+		return info, err // equal: builds and watchers need not hear of it
 	}
-	if err := writable(path); err != nil {
-		return err
+	// Opened also where the file will be replaced: its own mode may protect it, and a rename would
+	// pass over that.
+	w, err := openSame(real, info)
+	if err != nil {
+		return nil, err
 	}
-	if !staysInPlace(path, info) {
-		err := atomicfile.Write(path, next, info.Mode().Perm())
+	defer w.Close()
+	if !staysInPlace(f, info) {
+		now, err := replace(real, info, next)
 		if err == nil || !inPlaceHelps(err) {
-			return err
+			return now, err
 		}
 	}
-	return writeInPlace(path, current, next)
+	if err := writeInPlace(w, current, next); err != nil {
+		return nil, err
+	}
+	return w.Stat()
 }
 
-// writable refuses files their own mode protects from writing: a rename would pass over that.
-func writable(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+// openSame opens for writing what info is about.
+func openSame(real string, info fs.FileInfo) (*os.File, error) {
+	w, err := nolink.OpenFile(real, os.O_WRONLY, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return f.Close()
+	if now, err := w.Stat(); err != nil || !os.SameFile(now, info) {
+		w.Close()
+		return nil, errors.Join(err, &fs.PathError{Op: "write", Path: real, Err: ErrChanged})
+	}
+	return w, nil
+}
+
+// replace puts a new file in the place of the one info is about, beneath one open folder.
+func replace(real string, info fs.FileInfo, next []byte) (fs.FileInfo, error) {
+	dir, err := nolink.OpenDir(filepath.Dir(real))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	name := filepath.Base(real)
+	if now, err := dir.Lstat(name); err != nil || !os.SameFile(now, info) {
+		return nil, errors.Join(err, &fs.PathError{Op: "write", Path: real, Err: ErrChanged})
+	}
+	if err := atomicfile.WriteIn(dir, name, next, info.Mode().Perm()); err != nil {
+		return nil, err
+	}
+	return dir.Lstat(name)
 }
 
 // maxBase is the longest name that has room for what a temporary name adds to it.
@@ -93,8 +123,8 @@ const maxBase = 200
 
 // staysInPlace tells whether a new file in the place of the old would not be the same: other hard
 // links would part from it, or it would get another owner or lose its access list.
-func staysInPlace(path string, info fs.FileInfo) bool {
-	return len(filepath.Base(path)) > maxBase || bound(path, info)
+func staysInPlace(f *os.File, info fs.FileInfo) bool {
+	return len(filepath.Base(f.Name())) > maxBase || bound(f, info)
 }
 
 // inPlaceHelps tells whether the folder, not the file, stood in the way: it may not be written, or
@@ -109,15 +139,12 @@ func inPlaceHelps(err error) bool {
 }
 
 // writeInPlace overwrites the file; when that fails half-way it puts back what was there.
-func writeInPlace(path string, old, next []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+func writeInPlace(f *os.File, old, next []byte) error {
+	err := overwrite(f, next)
 	if err != nil {
-		return err
-	}
-	if err = overwrite(f, next); err != nil {
 		err = errors.Join(err, overwrite(f, old))
 	}
-	return errors.Join(err, f.Close())
+	return err
 }
 
 func overwrite(f *os.File, data []byte) error {

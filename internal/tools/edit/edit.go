@@ -106,8 +106,10 @@ func (e *editor) run(ctx context.Context, in Input, call tool.Call) (tool.Result
 	if strings.EqualFold(filepath.Ext(in.FilePath), ".ipynb") {
 		return tool.Misuse(in.FilePath + " is a notebook; change it with NotebookEdit."), nil
 	}
-	f, exists, problem := e.files.Load(call, in.FilePath, "edited")
+	f, exists, problem, err := e.files.Load(call, in.FilePath, "edited")
 	switch {
+	case err != nil:
+		return tool.Result{}, err
 	case problem != "":
 		return tool.Misuse(problem), nil
 	case !exists && changes[0].Old != "":
@@ -153,7 +155,7 @@ func (e *editor) create(ctx context.Context, in Input, changes []Change, call to
 	if problem != "" {
 		return tool.Misuse(problem), nil
 	}
-	made, problem, err := e.files.Create(ctx, call.Scope, in.FilePath, t)
+	made, problem, err := e.files.Create(ctx, call, in.FilePath, t)
 	if problem != "" || err != nil {
 		return tool.Failed(problem), err
 	}

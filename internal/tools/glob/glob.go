@@ -17,6 +17,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/search"
 	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
@@ -72,13 +73,10 @@ func traits(in Input, _ tool.Call) tool.Traits {
 	return tool.Traits{ReadOnly: true, Beside: true, Paths: []tool.PathUse{{Path: root, Intent: tool.Search}}}
 }
 
-// place is the folder that is searched and the pattern below it: a pattern may itself begin with a
-// folder, "~", or "..".
+// place is the folder that is searched and the pattern below it: a pattern may itself begin with
+// folders, "~", or "..", and what these lead to is decided about with the rest.
 func (in Input) place() (root, pattern string) {
 	pattern = filepath.ToSlash(in.Pattern)
-	if !filepath.IsAbs(in.Pattern) && pattern != "~" && !strings.HasPrefix(pattern, "~/") && !strings.HasPrefix(pattern, "../") {
-		return in.Path, pattern
-	}
 	fixed := pattern
 	if i := strings.IndexAny(pattern, "*?[{\\"); i >= 0 {
 		fixed = pattern[:i]
@@ -111,31 +109,27 @@ func (g *globber) run(ctx context.Context, in Input, call tool.Call) (tool.Resul
 	if err := search.CheckGlob(pattern); err != nil {
 		return tool.Misuse(err.Error()), nil
 	}
-	if g.hides(root) {
+	real, err := call.Real(root)
+	if err != nil {
+		return failed(root, err)
+	}
+	if g.w.Hidden != nil && (g.w.Hidden(root) || g.w.Hidden(real)) {
 		return tool.Failed(root + " is covered by a Read deny rule in your permission settings and is not searched."), nil
 	}
 	limit := g.timeLimit()
 	begin := time.Now()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tree := search.Tree{Root: root, NoHidden: g.env("CLAUDE_CODE_GLOB_HIDDEN") == "false", Ignore: g.env("CLAUDE_CODE_GLOB_NO_IGNORE") == "false", Skip: skip(g.w.Hidden)}
+	tree := search.Tree{Root: root, Real: real, NoHidden: g.env("CLAUDE_CODE_GLOB_HIDDEN") == "false", Ignore: g.env("CLAUDE_CODE_GLOB_NO_IGNORE") == "false", Skip: skip(g.w.Hidden)}
 	found, err := search.Glob(limited, tree, pattern, maxResults)
 	switch {
 	case ctx.Err() != nil:
 		return tool.Result{}, ctx.Err()
+	case err != nil && root != in.Path && errors.Is(err, fs.ErrNotExist): // nothing below a folder of the pattern that is not there
 	case err != nil:
-		return failed(root, err), nil
+		return failed(root, err)
 	}
-	return g.result(found, call.Scope.Cwd(), pattern, limit, time.Since(begin))
-}
-
-// hides asks about a path and the place it leads to.
-func (g *globber) hides(path string) bool {
-	if g.w.Hidden == nil {
-		return false
-	}
-	real, err := textfile.Real(path)
-	return g.w.Hidden(path) || (err == nil && g.w.Hidden(real))
+	return g.result(found, call.Scope.Cwd(), filepath.ToSlash(in.Pattern), limit, time.Since(begin))
 }
 
 func skip(hidden func(string) bool) func(string, bool) bool {
@@ -163,10 +157,13 @@ func (g *globber) timeLimit() time.Duration {
 	return 20 * time.Second
 }
 
-func failed(root string, err error) tool.Result {
+func failed(root string, err error) (tool.Result, error) {
 	var bad *search.GlobError
-	if errors.As(err, &bad) {
-		return tool.Misuse(err.Error())
+	switch {
+	case errors.Is(err, nolink.ErrLink):
+		return tool.Result{}, err
+	case errors.As(err, &bad):
+		return tool.Misuse(err.Error()), nil
 	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -174,11 +171,11 @@ func failed(root string, err error) tool.Result {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tool.Failed("Directory does not exist: " + root + ".")
+		return tool.Failed("Directory does not exist: " + root + "."), nil
 	case errors.Is(err, fs.ErrInvalid):
-		return tool.Failed(root + " is not a directory.")
+		return tool.Failed(root + " is not a directory."), nil
 	default:
-		return tool.Failed(fmt.Sprintf("%s cannot be searched: %v.", root, err))
+		return tool.Failed(fmt.Sprintf("%s cannot be searched: %v.", root, err)), nil
 	}
 }
 

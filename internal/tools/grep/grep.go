@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/search"
 	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
@@ -121,17 +122,21 @@ func (g *grepper) run(ctx context.Context, in Input, call tool.Call) (tool.Resul
 	if err != nil {
 		return tool.Misuse(err.Error()), nil
 	}
-	if g.hides(in.Path) {
+	real, err := call.Real(in.Path)
+	if err != nil {
+		return failed(in, call, err)
+	}
+	if g.w.Hidden != nil && (g.w.Hidden(in.Path) || g.w.Hidden(real)) {
 		return tool.Failed(in.Path + " is covered by a Read deny rule in your permission settings and is not searched."), nil
 	}
 	limited, cancel := context.WithTimeout(ctx, g.w.Limit)
 	defer cancel()
-	found, single, err := g.search(limited, in, call.Scope.Cwd(), filter, q)
+	found, single, err := g.search(limited, in, real, call.Scope.Cwd(), filter, q)
 	switch {
 	case ctx.Err() != nil:
 		return tool.Result{}, ctx.Err()
 	case err != nil:
-		return failed(in, call, err), nil
+		return failed(in, call, err)
 	}
 	return g.result(in, found, call.Scope.Cwd(), single)
 }
@@ -158,30 +163,21 @@ func (in Input) query() (search.Query, error) {
 	return q, nil
 }
 
-func (g *grepper) search(ctx context.Context, in Input, cwd string, filter search.Filter, q search.Query) (found search.Found, single bool, err error) {
-	info, err := os.Stat(in.Path)
+func (g *grepper) search(ctx context.Context, in Input, real, cwd string, filter search.Filter, q search.Query) (found search.Found, single bool, err error) {
+	info, err := nolink.Lstat(real)
 	if err != nil {
 		return found, false, err
 	}
 	if !info.IsDir() {
-		found, err = search.GrepFile(ctx, in.Path, q)
+		found, err = search.GrepFile(ctx, in.Path, real, q)
 		return found, true, err
 	}
-	tree := search.Tree{Root: in.Path, Ignore: true, Skip: g.skip()}
+	tree := search.Tree{Root: in.Path, Real: real, Ignore: true, Skip: g.skip()}
 	if !filter.Empty() {
 		tree.Want = wanted(filter, in.Path, cwd)
 	}
 	found, err = search.Grep(ctx, tree, q)
 	return found, false, err
-}
-
-// hides asks about a path and the place it leads to.
-func (g *grepper) hides(path string) bool {
-	if g.w.Hidden == nil {
-		return false
-	}
-	real, err := textfile.Real(path)
-	return g.w.Hidden(path) || (err == nil && g.w.Hidden(real))
 }
 
 func (g *grepper) skip() func(string, bool) bool {
@@ -203,22 +199,24 @@ func wanted(filter search.Filter, root, cwd string) func(string) bool {
 	}
 }
 
-func failed(in Input, call tool.Call, err error) tool.Result {
+func failed(in Input, call tool.Call, err error) (tool.Result, error) {
 	switch {
+	case errors.Is(err, nolink.ErrLink):
+		return tool.Result{}, err
 	case errors.Is(err, fs.ErrNotExist):
 		text := "Path does not exist: " + in.Path + "."
 		if near := textfile.Nearest(in.Path); near != "" {
 			text += " Did you mean " + near + "?"
 		}
-		return tool.Failed(text + " The current working directory is " + call.Scope.Cwd() + ".")
+		return tool.Failed(text + " The current working directory is " + call.Scope.Cwd() + "."), nil
 	case errors.Is(err, textfile.ErrSpecial):
-		return tool.Failed(in.Path + " is a device, pipe or socket and is not searched.")
+		return tool.Failed(in.Path + " is a device, pipe or socket and is not searched."), nil
 	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return tool.Failed(fmt.Sprintf("%s cannot be searched: %v.", in.Path, err))
+	return tool.Failed(fmt.Sprintf("%s cannot be searched: %v.", in.Path, err)), nil
 }
 
 // relative is a path as seen from the working directory, if it lies in it.

@@ -83,8 +83,10 @@ func (e *editor) run(ctx context.Context, in Input, call tool.Call) (tool.Result
 	case in.Mode != "insert" && in.CellID == "":
 		return tool.Misuse("cell_id is needed to " + in.Mode + " a cell."), nil
 	}
-	f, exists, problem := e.files.Load(call, in.Path, "edited")
+	f, exists, problem, err := e.files.Load(call, in.Path, "edited")
 	switch {
+	case err != nil:
+		return tool.Result{}, err
 	case problem != "":
 		return tool.Misuse(problem), nil
 	case !exists:

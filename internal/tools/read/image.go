@@ -58,14 +58,14 @@ type picture struct {
 	size  dimensions
 }
 
-func (r *reader) image(in Input, info fs.FileInfo) (tool.Result, error) {
-	raw, _, err := textfile.ReadBytes(in.FilePath, maxImageFile)
+func (r *reader) image(in Input, info fs.FileInfo, call tool.Call) (tool.Result, error) {
+	raw, _, err := textfile.ReadReal(in.real, maxImageFile)
 	var large *textfile.TooLargeError
 	switch {
 	case errors.As(err, &large):
 		return tool.Failed(fmt.Sprintf("%s is an image that %v.", in.FilePath, large)), nil
 	case err != nil:
-		return tool.Failed(fmt.Sprintf("%s cannot be read: %v.", in.FilePath, err)), nil
+		return refuse(in, call, err)
 	}
 	pic, err := prepare(raw)
 	if err != nil {

@@ -90,7 +90,7 @@ type shownImage struct {
 }
 
 func (r *reader) notebook(in Input, info fs.FileInfo, call tool.Call) (tool.Result, error) {
-	f, err := textfile.Load(in.FilePath, maxNotebook)
+	f, err := textfile.LoadReal(in.FilePath, in.real, maxNotebook)
 	if err != nil {
 		return refuse(in, call, err)
 	}

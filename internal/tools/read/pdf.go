@@ -19,6 +19,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
 
@@ -60,13 +61,13 @@ func pageRange(s string) (from, to int, err error) {
 	return from, to, nil
 }
 
-func (r *reader) pdf(ctx context.Context, in Input, info fs.FileInfo) (tool.Result, error) {
+func (r *reader) pdf(ctx context.Context, in Input, info fs.FileInfo, call tool.Call) (tool.Result, error) {
 	if info.Size() > maxPDF {
 		return tool.Failed(fmt.Sprintf("%s has %d bytes; PDF files over %d are not read.", in.FilePath, info.Size(), maxPDF)), nil
 	}
 	limited, cancel := context.WithTimeout(ctx, pdfTime)
 	defer cancel()
-	count, err := pageCount(limited, in.FilePath)
+	count, err := pageCount(limited, in.real)
 	if err != nil {
 		return pdfFailed(ctx, in, err)
 	}
@@ -84,23 +85,26 @@ func (r *reader) pdf(ctx context.Context, in Input, info fs.FileInfo) (tool.Resu
 		return tool.Failed(fmt.Sprintf("%s has %d pages, too many to read at once. Say which with pages, for instance \"1-5\" (at most %d).", in.FilePath, count, maxRange)), nil
 	}
 	if in.Pages == "" && r.w.Documents != nil && r.w.Documents() && info.Size() <= maxDocument {
-		return r.document(in, count)
+		return r.document(in, count, call)
 	}
 	return r.pages(limited, in, info.Size(), from, to, count)
 }
 
 func pdfFailed(ctx context.Context, in Input, err error) (tool.Result, error) {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return tool.Result{}, ctx.Err()
+	case errors.Is(err, nolink.ErrLink):
+		return tool.Result{}, err
 	}
 	return tool.Failed(fmt.Sprintf("%s cannot be read as PDF (damaged, or protected by a password?): %v.", in.FilePath, err)), nil
 }
 
 // document hands the file as it is to a model that reads PDF.
-func (r *reader) document(in Input, count int) (tool.Result, error) {
-	raw, _, err := textfile.ReadBytes(in.FilePath, maxDocument)
+func (r *reader) document(in Input, count int, call tool.Call) (tool.Result, error) {
+	raw, _, err := textfile.ReadReal(in.real, maxDocument)
 	if err != nil {
-		return tool.Failed(fmt.Sprintf("%s cannot be read: %v.", in.FilePath, err)), nil
+		return refuse(in, call, err)
 	}
 	out := pdfOutput{"pdf", pdfFile{FilePath: in.FilePath, Base64: base64.StdEncoding.EncodeToString(raw), OriginalSize: int64(len(raw))}}
 	return shown(out, msg.Document{MediaType: "application/pdf", Data: raw, Title: filepath.Base(in.FilePath)},
@@ -109,7 +113,7 @@ func (r *reader) document(in Input, count int) (tool.Result, error) {
 
 // pages shows some pages as text, or as pictures when there is no text in them.
 func (r *reader) pages(ctx context.Context, in Input, size int64, from, to, count int) (tool.Result, error) {
-	texts, err := pageTexts(ctx, in.FilePath, from, to)
+	texts, err := pageTexts(ctx, in.real, from, to)
 	if err != nil {
 		return pdfFailed(ctx, in, err)
 	}
@@ -131,9 +135,9 @@ func (r *reader) pages(ctx context.Context, in Input, size int64, from, to, coun
 }
 
 // pageCount asks pdfinfo, or the parser in this process where that is not installed.
-func pageCount(ctx context.Context, path string) (int, error) {
+func pageCount(ctx context.Context, real string) (int, error) {
 	if _, err := exec.LookPath("pdfinfo"); err == nil {
-		out, err := run(ctx, "pdfinfo", path)
+		out, err := run(ctx, real, "pdfinfo", given)
 		if err != nil {
 			return 0, err
 		}
@@ -145,7 +149,7 @@ func pageCount(ctx context.Context, path string) (int, error) {
 		return 0, errors.New("pdfinfo tells no number of pages")
 	}
 	count := 0
-	err := parsed(ctx, path, func(doc *pdf.Reader) error {
+	err := parsed(ctx, real, func(doc *pdf.Reader) error {
 		if count = doc.NumPage(); count < 1 {
 			return errors.New("it has no pages")
 		}
@@ -154,21 +158,21 @@ func pageCount(ctx context.Context, path string) (int, error) {
 	return count, err
 }
 
-func pageTexts(ctx context.Context, path string, from, to int) ([]string, error) {
+func pageTexts(ctx context.Context, real string, from, to int) ([]string, error) {
 	if _, err := exec.LookPath("pdftotext"); err == nil {
-		out, err := run(ctx, "pdftotext", "-f", strconv.Itoa(from), "-l", strconv.Itoa(to), "-layout", "-enc", "UTF-8", path, "-")
+		out, err := run(ctx, real, "pdftotext", "-f", strconv.Itoa(from), "-l", strconv.Itoa(to), "-layout", "-enc", "UTF-8", given, "-")
 		if err != nil {
 			return nil, err
 		}
 		texts := strings.Split(strings.TrimSuffix(string(out), "\f"), "\f")
 		return texts[:min(len(texts), to-from+1)], nil
 	}
-	return parsedTexts(ctx, path, from, to)
+	return parsedTexts(ctx, real, from, to)
 }
 
-func parsedTexts(ctx context.Context, path string, from, to int) ([]string, error) {
+func parsedTexts(ctx context.Context, real string, from, to int) ([]string, error) {
 	var texts []string
-	err := parsed(ctx, path, func(doc *pdf.Reader) error {
+	err := parsed(ctx, real, func(doc *pdf.Reader) error {
 		for n := from; n <= to; n++ {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -191,8 +195,8 @@ func parsedTexts(ctx context.Context, path string, from, to int) ([]string, erro
 
 // parsed runs a function on a parsed document. The parser panics on what it does not understand,
 // and may take for ever: it is left behind at the end of ctx.
-func parsed(ctx context.Context, path string, use func(*pdf.Reader) error) error {
-	raw, _, err := textfile.ReadBytes(path, maxParsed)
+func parsed(ctx context.Context, real string, use func(*pdf.Reader) error) error {
+	raw, _, err := textfile.ReadReal(real, maxParsed)
 	if err != nil {
 		return err
 	}
@@ -221,8 +225,15 @@ func parsed(ctx context.Context, path string, use func(*pdf.Reader) error) error
 // maxOutputBytes bounds what a program may print.
 const maxOutputBytes = 16 << 20
 
-func run(ctx context.Context, name string, args ...string) ([]byte, error) {
+// run starts a program on the file at real, which it finds under the name given.
+func run(ctx context.Context, real, name string, args ...string) ([]byte, error) {
+	f, _, err := textfile.OpenReal(real)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	cmd := exec.CommandContext(ctx, name, args...)
+	give(cmd, f)
 	cmd.WaitDelay = 500 * time.Millisecond
 	out, complaint := &bounded{limit: maxOutputBytes}, &bounded{limit: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, complaint
@@ -260,7 +271,7 @@ func (r *reader) pictures(ctx context.Context, in Input, size int64, from, to in
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("make the folder for pages: %w", err)
 	}
-	if _, err := run(ctx, "pdftoppm", "-f", strconv.Itoa(from), "-l", strconv.Itoa(to), "-jpeg", "-scale-to", "1568", in.FilePath, filepath.Join(dir, "page")); err != nil {
+	if _, err := run(ctx, in.real, "pdftoppm", "-f", strconv.Itoa(from), "-l", strconv.Itoa(to), "-jpeg", "-scale-to", "1568", given, filepath.Join(dir, "page")); err != nil {
 		os.RemoveAll(dir)
 		return pdfFailed(ctx, in, err)
 	}

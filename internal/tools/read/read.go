@@ -23,6 +23,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
 
@@ -56,6 +57,8 @@ type Input struct {
 	Limit      int    `json:"limit,omitempty"`
 	Pages      string `json:"pages,omitempty"`
 	AllowLarge bool   `json:"allow_large,omitempty"`
+
+	real string // where the call was decided to lead: what is opened
 }
 
 // New returns the tool.
@@ -117,7 +120,11 @@ func (r *reader) tokenCap(in Input) int {
 }
 
 func (r *reader) run(ctx context.Context, in Input, call tool.Call) (tool.Result, error) {
-	f, info, err := textfile.OpenRegular(in.FilePath)
+	var err error
+	if in.real, err = call.Real(in.FilePath); err != nil {
+		return refuse(in, call, err)
+	}
+	f, info, err := textfile.OpenReal(in.real)
 	if err != nil {
 		return refuse(in, call, err)
 	}
@@ -130,9 +137,9 @@ func (r *reader) run(ctx context.Context, in Input, call tool.Call) (tool.Result
 	head = head[:n]
 	switch kind := textfile.Kind(head); {
 	case kind == "PNG image" || kind == "JPEG image" || kind == "GIF image" || kind == "WebP image":
-		return r.image(in, info)
+		return r.image(in, info, call)
 	case kind == "PDF document":
-		return r.pdf(ctx, in, info)
+		return r.pdf(ctx, in, info, call)
 	case strings.EqualFold(filepath.Ext(in.FilePath), ".ipynb") && len(bytes.TrimSpace(head)) > 0:
 		return r.notebook(in, info, call)
 	case in.Pages != "":
@@ -164,7 +171,7 @@ func refuse(in Input, call tool.Call, err error) (tool.Result, error) {
 		return tool.Failed(fmt.Sprintf("%s %v.", path, large)), nil
 	case errors.Is(err, context.DeadlineExceeded):
 		return tool.Failed(fmt.Sprintf("%s: the lines asked for were not reached within %v. Use Grep or Bash.", path, timeLimit)), nil
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, nolink.ErrLink):
 		return tool.Result{}, err
 	default:
 		var p *fs.PathError

@@ -46,7 +46,7 @@ func (r *reader) text(ctx context.Context, in Input, info fs.FileInfo, call tool
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	got, err := load(ctx, in.FilePath, want, info.Size())
+	got, err := load(ctx, in, want, info.Size())
 	if err != nil {
 		return refuse(in, call, err)
 	}
@@ -65,10 +65,10 @@ func (r *reader) text(ctx context.Context, in Input, info fs.FileInfo, call tool
 }
 
 // load reads the wanted lines; a file of moderate size is read whole, so that its hash is known.
-func load(ctx context.Context, path string, want textfile.Want, size int64) (loaded, error) {
+func load(ctx context.Context, in Input, want textfile.Want, size int64) (loaded, error) {
 	var large *textfile.TooLargeError
 	if size <= maxInMemory {
-		f, err := textfile.Load(path, maxInMemory)
+		f, err := textfile.LoadReal(in.FilePath, in.real, maxInMemory)
 		if err == nil {
 			rec := tool.ReadRecord{Path: f.Real, Hash: f.Text.Hash(), ModTime: f.Info.ModTime(), Size: int64(len(f.Text.Raw()))}
 			if len(f.Text.Raw()) <= tool.MaxKeptContent {
@@ -80,15 +80,11 @@ func load(ctx context.Context, path string, want textfile.Want, size int64) (loa
 			return loaded{}, err
 		}
 	}
-	page, err := textfile.ReadPage(ctx, path, want)
+	page, err := textfile.ReadPage(ctx, in.real, want)
 	if err != nil {
 		return loaded{}, err
 	}
-	real, err := textfile.Real(path)
-	if err != nil {
-		return loaded{}, err
-	}
-	return loaded{page, tool.ReadRecord{Path: real, Size: size, Partial: true}}, nil
+	return loaded{page, tool.ReadRecord{Path: in.real, Size: size, Partial: true}}, nil
 }
 
 // unchanged tells whether the model has seen just this.

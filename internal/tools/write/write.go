@@ -59,8 +59,10 @@ func traits(in Input, _ tool.Call) tool.Traits {
 type writer struct{ files tool.Files }
 
 func (w *writer) run(ctx context.Context, in Input, call tool.Call) (tool.Result, error) {
-	f, exists, problem := w.files.Load(call, in.FilePath, "written")
+	f, exists, problem, err := w.files.Load(call, in.FilePath, "written")
 	switch {
+	case err != nil:
+		return tool.Result{}, err
 	case problem != "":
 		return tool.Misuse(problem), nil
 	case !exists:
@@ -112,7 +114,7 @@ func (w *writer) create(ctx context.Context, in Input, call tool.Call) (tool.Res
 	if err != nil {
 		return tool.Misuse(err.Error() + ". Nothing was written."), nil
 	}
-	if _, problem, err := w.files.Create(ctx, call.Scope, in.FilePath, t); problem != "" || err != nil {
+	if _, problem, err := w.files.Create(ctx, call, in.FilePath, t); problem != "" || err != nil {
 		return tool.Failed(problem), err
 	}
 	return result(in, nil, t.View())
