@@ -25,7 +25,7 @@ type SessionRow struct {
 }
 
 func shelfOf(p config.Places) transcript.Shelf {
-	s := transcript.Shelf{Home: p.Home}
+	s := transcript.Shelf{Home: p.Home, Public: p.DropIn}
 	if p.GuestHome != "" {
 		s.Guests = []string{p.GuestHome}
 	}

@@ -31,14 +31,7 @@ const (
 )
 
 // shelf is where transcripts of this session's home are.
-func (r *rooms) shelf() transcript.Shelf {
-	p := r.settings.places
-	s := transcript.Shelf{Home: p.Home}
-	if p.GuestHome != "" {
-		s.Guests = []string{p.GuestHome}
-	}
-	return s
-}
+func (r *rooms) shelf() transcript.Shelf { return shelfOf(r.settings.places) }
 
 // opened is the conversation a session begins with.
 type opened struct {

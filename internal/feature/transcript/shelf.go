@@ -1,6 +1,8 @@
 package transcript
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +22,9 @@ var ErrNotFound = errors.New("no such conversation")
 type Shelf struct {
 	Home   string   // absolute
 	Guests []string // homes of other programs whose sessions are shown too, absolute
+	// Public makes every folder's name its bare [Key], as the Agent SDKs expect it. Otherwise a folder
+	// whose key another one took first gets a name of its own.
+	Public bool
 }
 
 type folder struct {
@@ -31,9 +36,7 @@ type folder struct {
 // with every character but ASCII letters and digits replaced by "-"; a name over 200 characters is
 // cut and ends with a hash. (Published by the Agent SDKs, which compute it themselves.)
 func Key(cwd string) string {
-	if real, err := filepath.EvalSymlinks(cwd); err == nil {
-		cwd = real
-	}
+	cwd = realPath(cwd)
 	units := utf16.Encode([]rune(cwd)) // the reference counts in them
 	name := make([]byte, len(units))
 	hash := int32(0)
@@ -54,8 +57,60 @@ func Key(cwd string) string {
 	return string(name[:200]) + "-" + strconv.FormatInt(h, 36)
 }
 
-// Dir is the folder of the sessions of a working directory. It need not exist.
-func (s Shelf) Dir(cwd string) string { return filepath.Join(s.Home, "projects", Key(cwd)) }
+// realPath resolves links; a path that is gone stays as it is.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// Dir is the folder of the sessions of a working directory. It need not exist. Different paths can
+// have the same [Key]: the one that came second gets a folder with a hash of its path in the name.
+func (s Shelf) Dir(cwd string) string {
+	dir := filepath.Join(s.Home, "projects", Key(cwd))
+	if s.Public || !ofAnother(dir, cwd) {
+		return dir
+	}
+	return dir + ownSuffix(cwd)
+}
+
+func ownSuffix(cwd string) string {
+	sum := sha256.Sum256([]byte(realPath(cwd)))
+	return "-" + hex.EncodeToString(sum[:4])
+}
+
+// ofAnother reports whether a folder holds sessions of a path with the same key, and none of cwd.
+func ofAnother(dir, cwd string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	other := false
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".jsonl") {
+			continue
+		}
+		info, err := ReadInfo(filepath.Join(dir, e.Name()))
+		switch {
+		case err != nil || info.Cwd == "":
+		case sameKeyOnly(info, cwd):
+			other = true
+		default:
+			return false
+		}
+	}
+	return other
+}
+
+// sameKeyOnly reports whether a session began in another folder that merely has the key of cwd.
+func sameKeyOnly(i Info, cwd string) bool {
+	if i.Cwd == "" || i.Cwd == cwd {
+		return false
+	}
+	began, now := realPath(i.Cwd), realPath(cwd)
+	return began != now && Key(began) == Key(now)
+}
 
 // Path is the transcript of a session of a working directory. It need not exist.
 func (s Shelf) Path(cwd, session string) string {
@@ -77,7 +132,8 @@ func (s Shelf) folders(cwd string) ([]folder, error) {
 	for i, home := range append([]string{s.Home}, s.Guests...) {
 		projects := filepath.Join(home, "projects")
 		if cwd != "" {
-			out = append(out, folder{filepath.Join(projects, Key(cwd)), i > 0})
+			key := filepath.Join(projects, Key(cwd))
+			out = append(out, folder{key, i > 0}, folder{key + ownSuffix(cwd), i > 0})
 			continue
 		}
 		entries, err := os.ReadDir(projects)
@@ -100,7 +156,16 @@ func (s Shelf) List(cwd string) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list(folders)
+	return listOf(folders, cwd)
+}
+
+// listOf lists folders without the sessions of paths that merely have the key of cwd.
+func listOf(folders []folder, cwd string) ([]Info, error) {
+	all, err := list(folders)
+	if err != nil || cwd == "" {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(i Info) bool { return sameKeyOnly(i, cwd) }), nil
 }
 
 // Newest returns the session of a working directory that was written last, for --continue.
@@ -136,7 +201,7 @@ func (s Shelf) Resolve(query, cwd string) (Info, error) {
 		if info, ok := byID(folders, query); ok {
 			return info, nil
 		}
-		all, err := list(folders)
+		all, err := listOf(folders, where)
 		if err != nil {
 			return Info{}, err
 		}

@@ -386,3 +386,51 @@ func TestSidechains(t *testing.T) {
 		t.Error("metadata of nobody")
 	}
 }
+
+// TestKF123_TwoFoldersWithOneKeyShareNothing: paths that differ in the characters the key drops.
+func TestKF123_TwoFoldersWithOneKeyShareNothing(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pair := range [][2]string{{"a/b-c", "a-b/c"}, {"a_b/c", "a.b.c"}, {"x y", "x-y"}, {"é", "ö"}} {
+		shelf := transcript.Shelf{Home: t.TempDir()}
+		var dirs, ids []string
+		for _, name := range pair {
+			cwd := filepath.Join(root, name)
+			if err := os.MkdirAll(cwd, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			id := fmt.Sprintf("%08d-0000-4000-8000-000000000000", len(ids)+1)
+			path := shelf.Path(cwd, id)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			record := fmt.Sprintf(`{"type":"user","uuid":"u%s","sessionId":%q,"cwd":%q,"message":{"role":"user","content":"in %s"}}`+"\n", id, id, cwd, name)
+			if err := os.WriteFile(path, []byte(record), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			dirs, ids = append(dirs, cwd), append(ids, id)
+		}
+		if transcript.Key(dirs[0]) != transcript.Key(dirs[1]) {
+			t.Fatalf("%v have different keys", pair)
+		}
+		if shelf.Dir(dirs[0]) == shelf.Dir(dirs[1]) {
+			t.Errorf("%v share %s", pair, shelf.Dir(dirs[0]))
+		}
+		for n, cwd := range dirs {
+			for _, s := range []transcript.Shelf{shelf, {Home: shelf.Home, Public: true}, {Home: t.TempDir(), Guests: []string{shelf.Home}}} {
+				all, err := s.List(cwd)
+				if err != nil || len(all) != 1 || all[0].ID != ids[n] {
+					t.Errorf("list of %s: %+v, %v", cwd, all, err)
+				}
+				if newest, err := s.Newest(cwd); err != nil || newest.ID != ids[n] {
+					t.Errorf("newest of %s: %+v, %v", cwd, newest, err)
+				}
+				if found, err := s.Resolve(ids[1-n], cwd); err != nil || found.ID != ids[1-n] {
+					t.Errorf("an id of the other folder: %+v, %v", found, err)
+				}
+			}
+		}
+	}
+}
