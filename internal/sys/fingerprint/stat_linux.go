@@ -1,0 +1,8 @@
+package fingerprint
+
+import (
+	"syscall"
+	"time"
+)
+
+func ctime(s *syscall.Stat_t) time.Time { return time.Unix(s.Ctim.Unix()) }

@@ -1,0 +1,13 @@
+//go:build !linux && !darwin
+
+package fingerprint
+
+import (
+	"io/fs"
+	"time"
+)
+
+const noWait = 0
+
+// changed is the time of the last change of content; there is no better one here.
+func changed(st fs.FileInfo) time.Time { return st.ModTime() }
