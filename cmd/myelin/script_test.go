@@ -21,6 +21,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/myelin-agent/myelin/internal/app"
 	"github.com/myelin-agent/myelin/internal/surface/fakeapi"
 )
 
@@ -61,7 +62,13 @@ func TestScript(t *testing.T) {
 	})
 }
 
-func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"myelin": main}) }
+// TestMain is the program under its name, and its helper inside of sandboxes under any.
+func TestMain(m *testing.M) {
+	if code, handled := app.HelperMain(); handled {
+		os.Exit(code)
+	}
+	testscript.Main(m, map[string]func(){"myelin": main})
+}
 
 // patience is how long anything is waited for that should happen soon.
 const patience = 30 * time.Second

@@ -203,6 +203,7 @@ func (s *Session) loadHooks(state *config.State) []hook.Problem {
 	for _, b := range state.Hooks() {
 		sources = append(sources, hook.Source{
 			Label: label(b.At.Scope), At: b.At, Lines: b.Lines, JSON: b.JSON, Managed: b.At.Scope == origin.Managed,
+			Confine: b.At.Scope == origin.Project || b.At.Scope == origin.Local,
 		})
 	}
 	_, at, off := config.Value[bool](state, "disableAllHooks")

@@ -122,7 +122,7 @@ func (d doctor) model(ctx context.Context) {
 			d.tell(Check{Name: "key", Status: "ok", Detail: name + " is set"})
 		}
 	}
-	m, err := newModels(d.o, env, d.x.s.live.State())
+	m, err := newModels(d.o, env, d.x.s.live.State(), nil)
 	if err != nil {
 		d.tell(Check{Name: "model", Status: "warning", Detail: err.Error()})
 	}

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -37,20 +35,24 @@ type models struct {
 	open map[string]provider.Model
 }
 
-// newModels makes the discovery of a session from settings and environment.
-func newModels(o Options, env config.Environ, state *config.State) (*models, error) {
+// newModels makes the discovery of a session from settings and environment. run runs helpers and
+// programs that know keys; nil: none is run.
+func newModels(o Options, env config.Environ, state *config.State, run helperRunner) (*models, error) {
 	cfg := discover.Config{
 		Explicit: o.Model, Env: env.Value, Model: setting(state, "model", ""),
 		Overrides:   setting[map[string]string](state, "modelOverrides", nil),
 		Corrections: setting[map[string]json.RawMessage](state, "models", nil),
+		Run: func(ctx context.Context, name string, args ...string) ([]byte, error) {
+			return run.output(ctx, helper{name: "the program for AWS credentials", words: append([]string{name}, args...)})
+		},
 	}
 	client, err := discover.HTTPClient(env.Value)
 	if err != nil {
 		return nil, err
 	}
 	cfg.HTTP = client
-	if helper := setting(state, "apiKeyHelper", ""); helper != "" {
-		cfg.KeyHelper = keyHelper(helper, env)
+	if h, ok := keyHelper(state); ok {
+		cfg.KeyHelper = run.key(h, env)
 	}
 	find, err := discover.New(cfg)
 	if find == nil {
@@ -60,32 +62,6 @@ func newModels(o Options, env config.Environ, state *config.State) (*models, err
 		fmt.Fprintf(o.Warn, "myelin: %s\n", visible.Text(err.Error()))
 	}
 	return &models{find: find, open: map[string]provider.Model{}}, nil
-}
-
-// keyHelper runs the settings' apiKeyHelper, whose output is the key, and keeps the answer for its
-// time to live.
-func keyHelper(command string, env config.Environ) func(context.Context) (string, error) {
-	ttl := time.Duration(numbered(env, "MYELIN_API_KEY_HELPER_TTL_MS", 300_000)) * time.Millisecond
-	var mu sync.Mutex // guards key and until
-	var key string
-	var until time.Time
-	return func(ctx context.Context) (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if time.Now().Before(until) {
-			return key, nil
-		}
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-		cmd.Env = env.Lines()
-		out, err := cmd.Output()
-		if err != nil {
-			return "", fmt.Errorf("run apiKeyHelper: %w", err)
-		}
-		key, until = strings.TrimSpace(string(out)), time.Now().Add(ttl)
-		return key, nil
-	}
 }
 
 // first is the model a session begins with, and where it was found.

@@ -80,6 +80,11 @@ func RunSandboxed(ctx context.Context, o Options, args []string) (int, error) {
 	}
 	defer s.rooms.close(context.WithoutCancel(ctx)) // the code of the program says what came of it
 	spec := proc.Spec{Path: args[0], Args: args[1:], Dir: o.Cwd, Env: s.childEnv(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Label: args[0], Wraps: true}
+	ended, err := s.rooms.guard.Confined(s.outsideCommands())
+	if err != nil {
+		return 1, err
+	}
+	defer ended()
 	c, err := s.rooms.box.Start(spec)
 	if err != nil {
 		return 1, err

@@ -150,7 +150,7 @@ const outputQuota = 5 << 30
 func (s *Session) shellWorld(board task.Board) bash.World {
 	r := s.rooms
 	return bash.World{
-		Runner: r.box.Run, Dir: filepath.Join(r.dir(), "tool-results"), Temp: r.temp(), Board: board, Live: &r.live,
+		Runner: s.runProgram, Dir: filepath.Join(r.dir(), "tool-results"), Temp: r.temp(), Board: board, Live: &r.live,
 		NewID: func() string { return task.NewID(task.Shell, random8()) }, Env: s.childEnv, EnvFiles: r.hooks.EnvFiles,
 		Limits: func() bash.Limits { return bash.LimitsFrom(r.env().Value) }, Judge: s.judge,
 		Quota: proc.NewQuota(outputQuota), Snapshot: bash.Capture(r.owner, bash.LimitsFrom(r.env().Value).Shell, r.dir(), s.childEnv),

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/myelin-agent/myelin/internal/app/confine"
+	"github.com/myelin-agent/myelin/internal/app/outside"
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -63,6 +64,8 @@ type rooms struct {
 	hooks      *hook.Hooks
 	gate       *gate
 	box        *confine.Confiner
+	guard      *outside.Guard // of what runs outside of the sandbox
+	finder     proc.Finder    // of programs that are run for the session itself
 	classifier *permission.Classifier
 	shaper     *shaping.Shaper
 	prompt     *prompt.Prompt
@@ -166,12 +169,14 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 	s.part.trust.Set(func(*trust.State) *trust.State { return &decision.State })
 	r.shaper = shaping.New(s.shapingConfig())
 	r.gate, r.box = newGate(s), newConfiner(s)
+	r.finder = proc.Finder{Writable: r.box.Writable}
 	conversation, err := s.openTranscript(o)
 	if err != nil {
 		return err
 	}
 	s.begin(conversation)
 	r.watched, r.door, r.tempBase = &watched{s: s}, &door{s: s}, sync.OnceValue(tempBase)
+	r.guard = newGuard(s)
 	r.hooks = hook.New(s.hookConfig())
 	r.history = transcript.OpenHistory(filepath.Join(r.settings.places.Home, "history.jsonl"))
 	r.pages = twotier.New(twotier.Config[[]byte]{
@@ -230,7 +235,7 @@ func (s *Session) buildSettings(ctx context.Context) (trust.Decision, error) {
 func (s *Session) buildModels(ctx context.Context, given provider.Model) error {
 	o, r := s.opts, s.rooms
 	var err error
-	if r.models, err = newModels(o, r.env(), s.config()); err != nil {
+	if r.models, err = newModels(o, r.env(), s.config(), s.runHelper); err != nil {
 		return err
 	}
 	r.models.given, r.models.cwd = given, s.scope.Cwd
@@ -399,6 +404,14 @@ func (s *Session) hookConfig() hook.Config {
 		Ask: func(ctx context.Context, model, text string) (string, error) {
 			return s.askHook(ctx, model, text)
 		},
+		Start: s.startHook, Inside: r.temp(),
+		Confines: func(x *hook.Handler) bool {
+			if !x.Confine {
+				return false
+			}
+			_, on := r.box.On()
+			return on
+		},
 		Woken: func(text string) { s.owe(reminder([]string{text})...) },
 		Later: func(text string) { s.later(text) },
 	}
@@ -460,6 +473,9 @@ func (r *rooms) close(ctx context.Context) error {
 	}
 	if r.box != nil {
 		r.box.Close()
+	}
+	if r.guard != nil {
+		errs = append(errs, r.guard.Close())
 	}
 	if r.policy != nil {
 		r.policy.Close()

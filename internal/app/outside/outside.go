@@ -23,7 +23,7 @@ import (
 )
 
 // ErrChanged is wrapped by the error that keeps a command from running.
-var ErrChanged = errors.New("it runs outside of the sandbox, and what it runs was changed from inside")
+var ErrChanged = errors.New("what it would run outside of the sandbox was changed, perhaps from inside")
 
 // Config is what a [Guard] needs. File, ID, Now and Roots are needed.
 type Config struct {
@@ -32,7 +32,10 @@ type Config struct {
 	ID    string               // of the session
 	Alive func(proc.Info) bool // whether the process of another session lives; nil: every one does
 	Roots func() []string      // folders that confined programs may write
-	Now   func() time.Time
+	// Confines reports whether programs are confined here at all; asked when something changed, for it
+	// may cost a trial. Nil: they are.
+	Confines func() bool
+	Now      func() time.Time
 	// Ask asks a person whether a command may run although files changed. Nil: nobody can be asked.
 	Ask func(ctx context.Context, q Question) (bool, error)
 }
@@ -152,6 +155,9 @@ func (g *Guard) Check(ctx context.Context, c Command) (ended func(), err error) 
 		}
 		if len(changed) == 0 {
 			return g.ended(files), nil
+		}
+		if g.cfg.Confines != nil && !g.cfg.Confines() { // whatever changed it was not confined
+			return func() {}, nil
 		}
 		if err := g.ask(ctx, c.Name, files); err != nil {
 			return nil, err

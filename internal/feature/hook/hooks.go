@@ -49,9 +49,16 @@ type Config struct {
 	Root   string             // project root where the session started, CLAUDE_PROJECT_DIR
 	Home   string             // the user's home
 	Dir    string             // session folder, for texts that are too long and environment files
+	Inside string             // folder that confined programs may write, for their environment files; empty: they have none
 	Common func() Common      // what every event's input tells
 	// Rule reports whether a tool call matches a permission rule, for "if". Nil: an "if" never holds.
 	Rule func(rule, tool string, input json.RawMessage) bool
+	// Start starts the program of a handler, in the sandbox or outside of it. An
+	// [UnsafeError] keeps it from running for good reason: what it guards counts as unguarded, whatever
+	// the handler says of failures. Nil: Owner starts it as it is.
+	Start func(ctx context.Context, x *Handler, confined bool, spec proc.Spec) (Started, error)
+	// Confines reports whether the program of a handler runs in the sandbox now. Nil: none does.
+	Confines func(*Handler) bool
 	// Ask asks a model one question and returns its answer, for prompt handlers. Nil: none can.
 	Ask func(ctx context.Context, model, prompt string) (string, error)
 	// RunAgent lets a read-only agent answer, for agent handlers. Nil: none can.
@@ -71,6 +78,23 @@ type Config struct {
 	Now        func() time.Time  // nil: the clock
 	NewID      func() string     // needed with Tell
 	EndTimeout time.Duration     // budget of all SessionEnd hooks; 0: by the rules of the format
+}
+
+// UnsafeError keeps a program from running because it may not be what it was.
+type UnsafeError struct{ Err error }
+
+// Error is the reason.
+func (e *UnsafeError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *UnsafeError) Unwrap() error { return e.Err }
+
+// Started is a program that was started.
+type Started struct {
+	Process *proc.Process
+	// After must be called when it has ended, with what it printed. It returns what the sandbox
+	// refused it; empty: nothing. Nil: there is nothing to do.
+	After func(exit proc.Exit, output string) (refused string)
 }
 
 // Common are the fields every event's input has.
@@ -120,7 +144,7 @@ type Hooks struct {
 	handlers []*Handler
 	off      string
 	ran      map[*Handler]bool // those with once
-	envFiles map[Name]string
+	envFiles map[envKey]string
 	recent   []Recent
 }
 
@@ -135,7 +159,7 @@ func New(cfg Config) *Hooks {
 	if cfg.HTTP == nil {
 		cfg.HTTP = plainClient()
 	}
-	return &Hooks{cfg: cfg, ran: map[*Handler]bool{}, envFiles: map[Name]string{}}
+	return &Hooks{cfg: cfg, ran: map[*Handler]bool{}, envFiles: map[envKey]string{}}
 }
 
 // Switches turn hooks off.
@@ -274,7 +298,7 @@ func (h *Hooks) Fire(ctx context.Context, e Event) Outcome {
 func (h *Hooks) selects(spec Spec, e Event) (selected []*Handler, broken []answer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	seen := map[string]bool{}
+	seen := map[string]int{} // key → place in selected
 	for _, x := range h.handlers {
 		if x.Event != spec.Name || (x.Once && h.ran[x]) {
 			continue
@@ -292,10 +316,16 @@ func (h *Hooks) selects(spec Spec, e Event) (selected []*Handler, broken []answe
 			}
 			continue
 		}
-		if !ok || !h.holds(x, e) || (x.key() != "" && seen[x.key()]) {
+		if !ok || !h.holds(x, e) {
 			continue
 		}
-		seen[x.key()] = true
+		if i, twice := seen[x.key()]; twice && x.key() != "" {
+			if selected[i].Confine && !x.Confine { // the user's own word for it counts more than the folder's
+				selected[i] = x
+			}
+			continue
+		}
+		seen[x.key()] = len(selected)
 		h.ran[x] = x.Once
 		selected = append(selected, x)
 	}

@@ -433,7 +433,7 @@ func TestEnvFile(t *testing.T) {
 	h, _ := rig(t, command("SessionStart", "", `echo export A=1 >> "$CLAUDE_ENV_FILE"`, ""))
 	h.Fire(t.Context(), Event{Name: SessionStart, Match: "startup"})
 	h.Fire(t.Context(), Event{Name: SessionStart, Match: "startup"})
-	files := h.EnvFiles()
+	files := h.EnvFiles(false)
 	if len(files) != 1 {
 		t.Fatalf("files %q", files)
 	}
@@ -441,7 +441,7 @@ func TestEnvFile(t *testing.T) {
 		t.Errorf("file holds %q", got)
 	}
 	h.ForgetEnv()
-	if got := h.EnvFiles(); got != nil {
+	if got := h.EnvFiles(false); got != nil {
 		t.Errorf("after forgetting: %q", got)
 	}
 }

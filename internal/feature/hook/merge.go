@@ -80,7 +80,7 @@ func (o *Outcome) failure(spec Spec, a answer) {
 	switch {
 	case a.handler.OnFailure == "block":
 		o.block(spec, a.handler, why)
-	case spec.Guard && !a.soft && a.handler.OnFailure != "continue":
+	case spec.Guard && (a.unsafe || !a.soft && a.handler.OnFailure != "continue"):
 		o.Guard = true
 		o.stricter("ask", why, a.handler)
 	}

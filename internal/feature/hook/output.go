@@ -19,6 +19,7 @@ type answer struct {
 	handler  *Handler
 	order    int    // in which it finished
 	failure  string // why it gave no usable answer; empty: it did
+	unsafe   bool   // failure is that the program was kept from running, for it may not be what it was
 	soft     bool   // failure is the public non-blocking error also on a guard event
 	blocks   bool   // it blocks: exit 2, or a blocking decision
 	endsTurn bool   // a model said no and the turn ends with it

@@ -20,6 +20,7 @@ type Source struct {
 	JSON    json.RawMessage          // the value of the "hooks" key
 	Managed bool                     // of the administrator: ordinary switches do not turn it off
 	Skill   bool                     // declared by a skill: "once" counts
+	Confine bool                     // what the folder supplies: its commands run confined unless "confine" is false
 	Plugin  string                   // name of the plugin; empty: none
 }
 
@@ -43,6 +44,7 @@ type Handler struct {
 	Async       bool
 	AsyncRewake bool
 	RewakeText  string // put before what wakes the model
+	Confine     bool   // runs in the sandbox when it is on
 
 	// http
 	URL     string
@@ -109,6 +111,7 @@ type rawHandler struct {
 	Async           bool              `json:"async"`
 	AsyncRewake     bool              `json:"asyncRewake"`
 	RewakeMessage   string            `json:"rewakeMessage"`
+	Confine         json.RawMessage   `json:"confine"`
 	URL             string            `json:"url"`
 	Headers         map[string]string `json:"headers"`
 	AllowedEnvVars  []string          `json:"allowedEnvVars"`
@@ -236,6 +239,7 @@ func (p *parser) handler(spec Spec, at string, raw json.RawMessage) *Handler {
 		RewakeText: r.RewakeMessage, URL: r.URL, Headers: r.Headers, EnvVars: r.AllowedEnvVars, Server: r.Server,
 		Tool: r.Tool, Input: r.Input, Prompt: r.Prompt, Model: r.Model, ContinueOnBlock: r.ContinueOnBlock || r.Type == Agent,
 	}
+	h.Confine = p.confine(spec, at, r)
 	h.Timeout = p.timeout(spec, at, r)
 	h.OnFailure = p.onFailure(spec, at, r)
 	if r.Args != nil && strings.ContainsAny(r.Command, " \t") {
@@ -278,6 +282,19 @@ func (p *parser) timeout(spec Spec, at string, r rawHandler) time.Duration {
 		p.problem(at+"/timeout", "hooks.%s: timeout %v is in seconds; were milliseconds meant?", spec.Name, *r.Timeout)
 	}
 	return time.Duration(*r.Timeout * float64(time.Second))
+}
+
+// confine reads whether a command runs in the sandbox. A value that cannot be read confines.
+func (p *parser) confine(spec Spec, at string, r rawHandler) bool {
+	if len(r.Confine) == 0 || string(r.Confine) == "null" {
+		return p.src.Confine
+	}
+	var v bool
+	if err := json.Unmarshal(r.Confine, &v); err != nil {
+		p.problem(at+"/confine", "hooks.%s: confine: expected true or false; true is taken", spec.Name)
+		return true
+	}
+	return v
 }
 
 // onFailure reads what a broken handler means. It has no meaning for async handlers and where a

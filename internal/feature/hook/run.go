@@ -76,14 +76,18 @@ func (h *Hooks) command(ctx context.Context, spec Spec, x *Handler, input json.R
 	defer out.Close()
 	defer errs.Close()
 	first := &firstLineWriter{Capture: out, line: make(chan string, 1)}
-	p, err := h.cfg.Owner.Start(proc.Spec{
-		Path: program, Args: args, Dir: h.workingDir(), Env: h.environment(spec, x),
+	confined := h.cfg.Confines != nil && h.cfg.Confines(x)
+	p, err := h.start(ctx, x, confined, proc.Spec{
+		Path: program, Args: args, Dir: h.workingDir(), Env: h.environment(spec, confined),
 		Stdin: bytes.NewReader(append(bytes.Clone(input), '\n')), Stdout: first, Stderr: errs, Label: "hook " + x.Title(),
 	})
-	if err != nil {
+	var unsafe *UnsafeError
+	switch {
+	case errors.As(err, &unsafe):
+		return answer{failure: "it was not run: " + err.Error(), unsafe: true}
+	case err != nil:
 		return answer{failure: "it cannot be started: " + err.Error()}
-	}
-	if x.Async {
+	case x.Async:
 		h.detach(spec, x, p, out, errs)
 		return answer{}
 	}
@@ -94,19 +98,38 @@ func (h *Hooks) command(ctx context.Context, spec Spec, x *Handler, input json.R
 				h.detach(spec, x, p, out, errs)
 				return answer{}
 			}
-		case <-p.Done():
-			return h.commandEnded(spec, p.Exit(), out, errs, r)
+		case <-p.Process.Done():
+			return h.commandEnded(spec, p, p.Process.Exit(), out, errs, r)
 		case <-ctx.Done():
-			exit := p.Stop(context.Cause(ctx).Error())
-			h.commandEnded(spec, exit, out, errs, r)
+			exit := p.Process.Stop(context.Cause(ctx).Error())
+			h.commandEnded(spec, p, exit, out, errs, r)
 			return answer{failure: context.Cause(ctx).Error()}
 		}
 	}
 }
 
-func (h *Hooks) commandEnded(spec Spec, exit proc.Exit, out, errs *proc.Capture, r *Run) answer {
+// start starts the program of a handler as the configuration has it.
+func (h *Hooks) start(ctx context.Context, x *Handler, confined bool, spec proc.Spec) (Started, error) {
+	if h.cfg.Start != nil {
+		return h.cfg.Start(ctx, x, confined, spec)
+	}
+	if confined {
+		return Started{}, errors.New("it must run in the sandbox, and there is none here")
+	}
+	p, err := h.cfg.Owner.Start(spec)
+	return Started{Process: p}, err
+}
+
+func (h *Hooks) commandEnded(spec Spec, p Started, exit proc.Exit, out, errs *proc.Capture, r *Run) answer {
 	r.Stdout, r.Stderr = captured(out), captured(errs)
 	r.ExitCode = &exit.Code
+	refused := ""
+	if p.After != nil {
+		refused = p.After(exit, r.Stderr+"\n"+r.Stdout)
+	}
+	if refused != "" && exit.Code != 0 && exit.Code != 2 { // its own answer is not to be had
+		return answer{failure: fmt.Sprintf("it failed (exit %d), and the sandbox had refused it something: %s", exit.Code, refused)}
+	}
 	if exit.Signal != "" {
 		return answer{failure: "it was killed by " + exit.Signal}
 	}
@@ -126,14 +149,14 @@ func captured(c *proc.Capture) string {
 
 // detach lets a command go on in the background. Its decisions are void; what it has for the model
 // comes at the next turn, or at once when it asked to wake it.
-func (h *Hooks) detach(spec Spec, x *Handler, p *proc.Process, out, errs *proc.Capture) {
-	limit := time.AfterFunc(x.Timeout, func() { p.Stop(errTimeout.Error()) })
+func (h *Hooks) detach(spec Spec, x *Handler, p Started, out, errs *proc.Capture) {
+	limit := time.AfterFunc(x.Timeout, func() { p.Process.Stop(errTimeout.Error()) })
 	go func() { // ends with the program, at the latest at its time limit or with its owner
-		<-p.Done()
+		<-p.Process.Done()
 		limit.Stop()
 		var r Run
-		exit := p.Exit()
-		a := h.commandEnded(spec, exit, out, errs, &r)
+		exit := p.Process.Exit()
+		a := h.commandEnded(spec, p, exit, out, errs, &r)
 		if x.AsyncRewake && exit.Code == 2 && h.cfg.Woken != nil {
 			text := orText(strings.TrimSpace(r.Stderr), strings.TrimSpace(r.Stdout))
 			h.cfg.Woken(joinText(x.RewakeText, text))
@@ -215,7 +238,7 @@ func (h *Hooks) workingDir() string {
 }
 
 // environment is what a command inherits.
-func (h *Hooks) environment(spec Spec, x *Handler) []string {
+func (h *Hooks) environment(spec Spec, confined bool) []string {
 	from := os.Environ
 	if h.cfg.Env != nil {
 		from = h.cfg.Env
@@ -230,38 +253,55 @@ func (h *Hooks) environment(spec Spec, x *Handler) []string {
 	if effort := h.cfg.Common().Effort; effort != "" {
 		env = append(env, "CLAUDE_EFFORT="+effort)
 	}
-	if file := h.envFile(spec); file != "" {
+	if file := h.envFile(spec, confined); file != "" {
 		env = append(env, "CLAUDE_ENV_FILE="+file)
 	}
 	return env
 }
 
+// envKey names a file for environment: that of confined programs is one of its own, for what they
+// write must not reach a command that is not confined.
+type envKey struct {
+	event    Name
+	confined bool
+}
+
 // envFile returns the file in which hooks of an event class leave environment for shell commands.
-func (h *Hooks) envFile(spec Spec) string {
-	if !spec.EnvFile || h.cfg.Dir == "" {
+func (h *Hooks) envFile(spec Spec, confined bool) string {
+	dir := h.cfg.Dir
+	if confined {
+		dir = h.cfg.Inside
+	}
+	if !spec.EnvFile || dir == "" {
 		return ""
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if file, ok := h.envFiles[spec.Name]; ok {
+	key := envKey{spec.Name, confined}
+	if file, ok := h.envFiles[key]; ok {
 		return file
 	}
-	file := filepath.Join(h.cfg.Dir, "hook-env", string(spec.Name)+".sh")
+	file := filepath.Join(dir, "hook-env", string(spec.Name)+".sh")
 	if os.MkdirAll(filepath.Dir(file), 0o700) != nil || os.WriteFile(file, nil, 0o600) != nil {
 		return "" // the variable is left out, so that hooks see it is not there
 	}
-	h.envFiles[spec.Name] = file
+	h.envFiles[key] = file
 	return file
 }
 
-// EnvFiles returns the files to source before each shell command, in order of events.
-func (h *Hooks) EnvFiles() []string {
+// EnvFiles returns the files to source before each shell command, in order of events. What confined
+// hooks left is for confined commands only.
+func (h *Hooks) EnvFiles(confined bool) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var out []string
 	for _, s := range Specs() {
-		if f := h.envFiles[s.Name]; f != "" {
-			if st, err := os.Stat(f); err == nil && st.Size() > 0 {
+		for _, from := range []bool{false, true} {
+			f := h.envFiles[envKey{s.Name, from}]
+			if f == "" || from && !confined {
+				continue
+			}
+			if st, err := os.Lstat(f); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
 				out = append(out, f)
 			}
 		}
@@ -277,7 +317,7 @@ func (h *Hooks) ForgetEnv() {
 	for _, f := range h.envFiles {
 		_ = os.Remove(f) // one that stays is not sourced any more
 	}
-	h.envFiles = map[Name]string{}
+	h.envFiles = map[envKey]string{}
 }
 
 // bounded keeps each text of an answer short; the whole goes into a file of the session.

@@ -86,7 +86,7 @@ var sideways = map[string][]string{
 	"core tool":       {"msg"},
 	"core provider":   {"msg"},
 	"core proto":      {"msg"},
-	"sys fingerprint": {"proc", "shellsyntax"},
+	"sys fingerprint": {"proc", "shellsyntax", "visible"},
 "sys sandbox":     {"proc"},
 	"sys gitrepo":     {"proc"},
 	"sys search":      {"nolink", "textfile", "pathpattern"},

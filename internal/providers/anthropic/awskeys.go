@@ -18,9 +18,10 @@ import (
 // AWSCredentials returns a function that finds the keys to sign with, in the order of Amazon's own
 // tools: environment, shared credentials file, credential_process of the profile, and last what
 // `aws configure export-credentials` says (single sign-on, roles). Found keys are kept until five
-// minutes before they expire. env reads the environment; it must not be nil.
-func AWSCredentials(env func(string) string) func(context.Context) (AWSKeys, error) {
-	s := &awsSource{env: env, now: time.Now, run: runCommand}
+// minutes before they expire. env reads the environment, run runs a program and returns what it
+// printed; an error of it wraps [exec.ErrNotFound] when there is no such program.
+func AWSCredentials(env func(string) string, run func(ctx context.Context, name string, args ...string) ([]byte, error)) func(context.Context) (AWSKeys, error) {
+	s := &awsSource{env: env, now: time.Now, run: run}
 	return s.get
 }
 
@@ -120,17 +121,6 @@ func parseKeys(out []byte) (AWSKeys, error) {
 		return AWSKeys{}, errors.New("the credential process printed no AccessKeyId and SecretAccessKey")
 	}
 	return AWSKeys{in.AccessKeyID, in.SecretAccessKey, in.SessionToken, in.Expiration}, nil
-}
-
-func runCommand(ctx context.Context, name string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
-	}
-	return out, err
 }
 
 // readSection reads the settings of one section of an INI file. A file that does not exist has

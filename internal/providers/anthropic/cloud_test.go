@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -247,8 +248,11 @@ func TestAWSCredentials(t *testing.T) {
 		{"process that fails", env("AWS_PROFILE=broken"), anthropic.AWSKeys{}, "credential_process of AWS profile broken"},
 		{"process that says something else", env("AWS_PROFILE=mute"), anthropic.AWSKeys{}, "did not print the expected JSON"},
 	}
+	run := func(ctx context.Context, name string, args ...string) ([]byte, error) {
+		return exec.CommandContext(ctx, name, args...).Output()
+	}
 	for _, tt := range tests {
-		got, err := anthropic.AWSCredentials(tt.env)(t.Context())
+		got, err := anthropic.AWSCredentials(tt.env, run)(t.Context())
 		if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "secret-text")) {
 			t.Errorf("%s: error is %v", tt.name, err)
 		}

@@ -43,6 +43,10 @@ type Config struct {
 	Overrides   map[string]string                     // settings: modelOverrides, model id → the provider's id
 	KeyHelper   func(context.Context) (string, error) // settings: apiKeyHelper; nil: none
 
+	// Run runs a program that knows keys (aws, a credential_process) and returns what it printed. It
+	// wraps [exec.ErrNotFound] when there is none. Needed where Amazon's services are.
+	Run func(ctx context.Context, name string, args ...string) ([]byte, error)
+
 	HTTP    *http.Client // for models and probes; nil: see [HTTPClient]
 	NoProbe bool         // never look for local servers
 	// Probes are where local servers are looked for; nil: their usual ports. Tests point elsewhere.

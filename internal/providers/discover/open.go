@@ -47,7 +47,7 @@ func (d *Discovery) openAnthropic(c Choice) (provider.Model, error) {
 	}
 	switch c.API {
 	case Bedrock:
-		cfg.Bedrock = &anthropic.Bedrock{Region: d.awsRegion(), BaseURL: c.at.baseURL, Bearer: c.at.token, Credentials: anthropic.AWSCredentials(d.cfg.Env)}
+		cfg.Bedrock = &anthropic.Bedrock{Region: d.awsRegion(), BaseURL: c.at.baseURL, Bearer: c.at.token, Credentials: anthropic.AWSCredentials(d.cfg.Env, d.cfg.Run)}
 		cfg.BaseURL, cfg.AuthToken = "", ""
 	case Vertex:
 		project, region := d.project()

@@ -27,6 +27,9 @@ func sandboxStatus(ctx context.Context, o app.Options) ([]Check, error) {
 		state = "ok"
 	}
 	out := []Check{{Name: "sandbox", Status: state, Detail: st.State(), Fix: st.Fix}}
+	if st.Level == sandbox.Partial {
+		out = append(out, Check{Name: "why not the full level", Status: "info", Detail: st.Reason})
+	}
 	if st.Version != "" {
 		out = append(out, Check{Name: st.Backend, Status: "info", Detail: st.Version})
 	}

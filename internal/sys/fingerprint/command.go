@@ -17,6 +17,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // Command is a command line that is about to run.
@@ -78,7 +79,7 @@ func (c Command) Inputs() Inputs {
 	if c.Text != "" {
 		f.text(c.Text, at)
 	} else {
-		f.program(c.Words, at)
+		f.words(c.Words, at)
 	}
 	out := Inputs{Unknown: f.unknown}
 	for file := range f.files {
@@ -88,6 +89,19 @@ func (c Command) Inputs() Inputs {
 	}
 	slices.Sort(out.Files)
 	return out
+}
+
+// words follows a command that no shell reads, but for one that is a shell with a text.
+func (f *finder) words(words []string, at scope) {
+	f.program(words, at)
+	for _, w := range words[min(1, len(words)):] {
+		f.argument(w, at)
+	}
+	if len(words) > 2 && interpreters[plainName(words[0])] == shellText {
+		if i := slices.IndexFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") && strings.HasSuffix(w, "c") }) + 2; i > 1 && i < len(words) {
+			f.text(words[i], at)
+		}
+	}
 }
 
 // cannot notes something that is not known.
@@ -184,7 +198,7 @@ func (f *finder) part(p *shellsyntax.Part, at scope) {
 		}
 		first = form.At
 		if words[form.At] == "" {
-			f.cannot("which program " + shellsyntax.Visible(p.Source) + " runs")
+			f.cannot("which program " + visible.ExactLine(p.Source) + " runs")
 			continue
 		}
 		f.program(words[form.At:], at)
@@ -249,7 +263,7 @@ func (at scope) name(text string) string {
 	if more {
 		line += " …"
 	}
-	return shellsyntax.Visible(line)
+	return visible.ExactLine(line)
 }
 
 // inside is the scope of a script that is run from here.

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"context"
+	"os"
 	"time"
 )
 
@@ -16,6 +17,9 @@ type Kept struct {
 func (k Kept) Alive() bool {
 	return k.PID > 0 && k.Start != 0 && anyAlive([]row{{pid: k.PID, start: k.Start}})
 }
+
+// Self is this process.
+func Self() Info { return Info{PID: os.Getpid(), Start: startTime(os.Getpid())} }
 
 // End ends it and all it started, and returns what had to be ended. A grace of 0 means [DefaultGrace].
 func (k Kept) End(grace time.Duration) []Info {

@@ -64,7 +64,7 @@ type World struct {
 	Quota  *proc.Quota   // bounds the bytes of all output files of the session together; nil: no bound
 
 	Env      func() []string                           // environment of commands; nil: this process's
-	EnvFiles func() []string                           // shell files to source before each command, in order (CLAUDE_ENV_FILE); nil: none
+	EnvFiles func(confined bool) []string              // shell files to source before each command, in order (CLAUDE_ENV_FILE); nil: none
 	Limits   func() Limits                             // read before each call; nil: the defaults
 	Judge    func(command, cwd string) Effects         // what is known of a command's effects; nil: nothing
 	Root     func() string                             // where a vanished working directory falls back to; nil: the user's home

@@ -602,7 +602,7 @@ func TestEnvironment(t *testing.T) {
 	one, two := filepath.Join(dir, "it's one.sh"), filepath.Join(dir, "two.sh")
 	s := newStand(t, func(w *bash.World) {
 		w.Env = func() []string { return []string{"PATH=" + os.Getenv("PATH"), "MYELIN=1", "A=1"} }
-		w.EnvFiles = func() []string { return []string{one, filepath.Join(dir, "none"), two} }
+		w.EnvFiles = func(bool) []string { return []string{one, filepath.Join(dir, "none"), two} }
 	})
 	if err := os.WriteFile(one, []byte("export A=2\nf() { echo f:$1; }\nunfinished=1"), 0o600); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func literal(p syntax.WordPart) (string, bool) {
 }
 
 // direct makes a script of a line that needs no shell; false: it needs one.
-func (s *Shell) direct(words, env []string, snapshot string, lim Limits) (script, bool) {
+func (s *Shell) direct(words, env []string, snapshot string, lim Limits, confined bool) (script, bool) {
 	if len(words) == 0 || lim.Prefix != "" || lim.Shell != "" || inShell(words[0]) || s.named(snapshot, words[0]) {
 		return script{}, false
 	}
@@ -80,7 +80,7 @@ func (s *Shell) direct(words, env []string, snapshot string, lim Limits) (script
 			return script{}, false
 		}
 	}
-	if s.world.EnvFiles != nil && len(s.world.EnvFiles()) > 0 {
+	if s.world.EnvFiles != nil && len(s.world.EnvFiles(confined)) > 0 {
 		return script{}, false
 	}
 	if !s.found(words[0], path) { // the shell says best that there is none

@@ -53,9 +53,9 @@ func (s *Shell) run(ctx context.Context, in Input, c tool.Call) (tool.Result, er
 	j.limit = j.lim.timeout(in)
 	j.env = s.env(j.dir)
 	snapshot := s.snapshotFile(ctx)
-	direct := false
-	if j.script, direct = s.direct(j.sight.only, j.env, snapshot, j.lim); !direct {
-		if j.script, err = s.write(in, c.ID, j.dir, snapshot, j.lim); err != nil {
+	direct, confined := false, c.Confine.Level != tool.Unconfined
+	if j.script, direct = s.direct(j.sight.only, j.env, snapshot, j.lim, confined); !direct {
+		if j.script, err = s.write(in, c, j.dir, snapshot, j.lim); err != nil {
 			return tool.Result{}, err
 		}
 	}
@@ -64,7 +64,7 @@ func (s *Shell) run(ctx context.Context, in Input, c tool.Call) (tool.Result, er
 	}
 	err = j.start()
 	if err != nil && direct { // a script without its first line, say: the shell knows what to do with it
-		if j.script, err = s.write(in, c.ID, j.dir, snapshot, j.lim); err == nil {
+		if j.script, err = s.write(in, c, j.dir, snapshot, j.lim); err == nil {
 			err = j.start()
 		}
 	}

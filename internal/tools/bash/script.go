@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
 
@@ -26,14 +27,14 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // write makes the script of a command: the user's aliases, the files hooks have written, a note of
 // where the shell ends up, then the command. The command is given to eval, so that an error in it is
 // its own and aliases set before hold in it.
-func (s *Shell) write(in Input, callID, dir, snapshot string, lim Limits) (script, error) {
-	sc := script{shell: shellPath(lim.Shell), cwdFile: filepath.Join(s.world.Temp, "cwd-"+safeName(callID))}
+func (s *Shell) write(in Input, c tool.Call, dir, snapshot string, lim Limits) (script, error) {
+	sc := script{shell: shellPath(lim.Shell), cwdFile: filepath.Join(s.world.Temp, "cwd-"+safeName(c.ID))}
 	var b strings.Builder
 	if snapshot != "" {
 		fmt.Fprintf(&b, ". %s\n", quote(snapshot))
 	}
 	if s.world.EnvFiles != nil {
-		for _, f := range s.world.EnvFiles() {
+		for _, f := range s.world.EnvFiles(c.Confine.Level != tool.Unconfined) {
 			if st, err := os.Stat(f); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
 				fmt.Fprintf(&b, ". %s\n", quote(f))
 			}

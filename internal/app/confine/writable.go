@@ -1,0 +1,28 @@
+package confine
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/core/tool"
+)
+
+// Writable are the folders that confined programs may write, whatever is cut out of them. What the
+// harness runs outside must not come from there unlooked. With the sandbox switched off there are
+// none.
+func (c *Confiner) Writable() []string {
+	if c.Wanted() == "off" {
+		return nil
+	}
+	profile := c.profile(tool.Confinement{Level: tool.Sandboxed})
+	var out []string
+	for _, path := range append(profile.Write, profile.Temp, profile.Cache) {
+		for strings.ContainsAny(path, "*?[") { // up to where the pattern begins
+			path = filepath.Dir(path)
+		}
+		if filepath.IsAbs(path) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
