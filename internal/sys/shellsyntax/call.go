@@ -5,12 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // call walks one simple command: its words, redirections and substitutions, what its wrappers run,
 // and where it leaves the shell.
 func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok, fail *dirs) {
+	_, w.r.cat = w.functions["cat"]
 	if w.r.pwd = ""; w.pwd && len(st.list) == 1 && !st.unknown {
 		w.r.pwd = st.list[0]
 	}
@@ -67,6 +70,8 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 			ctx = Value
 		case sub.quoted:
 			ctx = Quoted
+		case sub.pipe:
+			ctx = Piped
 		}
 		w.stmts(sub.stmts, st, held{parent: i, context: ctx, background: h.background})
 	}
@@ -417,7 +422,7 @@ func (p *Part) Guesses(yield func(PathUse) bool) {
 		return
 	}
 	last := p.Forms[len(p.Forms)-1]
-	if s := specs()[path.Base("/"+last.Name)]; s != nil && (s.operands == "t" || s.operands == "test" || s.operands == "printf" || s.operands == "p" || s.operands == "pR") {
+	if s := options.Find(path.Base("/" + last.Name)); s != nil && (s.Operands == "t" || s.Operands == "test" || s.Operands == "printf" || s.Operands == "p" || s.Operands == "pR") {
 		return
 	}
 	for i := last.At + 1; i < len(p.Words); i++ {

@@ -3,6 +3,8 @@ package shellsyntax
 import (
 	"path"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
 // describe fills in what the innermost program of a command does: uses, hosts, what it runs, and
@@ -22,7 +24,7 @@ func (w *walker) describe(p *Part, st *dirs) {
 		}
 		return
 	}
-	d.spec = specs()[d.name]
+	d.spec = options.Find(d.name)
 	p.Known = d.spec != nil
 	d.fromInput = d.throughXargs()
 	if d.spec == nil {
@@ -30,7 +32,7 @@ func (w *walker) describe(p *Part, st *dirs) {
 		p.WhyNot = d.name + " is not known to only read"
 		return
 	}
-	p.FileTool = d.spec.fileTool || d.name == "sed"
+	p.FileTool = d.spec.FileTool || d.name == "sed"
 	w.describeRunners(p, st)
 	d.run()
 	d.finish(form)
@@ -45,10 +47,11 @@ func (w *walker) describeRunners(p *Part, st *dirs) {
 		}
 		outer := p.Forms[k-1]
 		d := describer{w: w, p: p, st: st, at: outer.At, name: baseName(outer.Name), words: p.Words[:p.Forms[k].At]}
-		if d.spec = specs()[d.name]; d.spec == nil {
+		if d.spec = options.Find(d.name); d.spec == nil {
 			continue
 		}
-		d.a = d.spec.take(d.words, d.at)
+		d.a = takeArgs(d.spec, d.words, d.at)
+		d.spec = d.a.spec
 		d.options()
 	}
 }
@@ -58,7 +61,7 @@ type describer struct {
 	w         *walker
 	p         *Part
 	st        *dirs
-	spec      *spec
+	spec      *options.Spec
 	at        int // index of the program's own word
 	name      string
 	words     []Word
@@ -67,6 +70,7 @@ type describer struct {
 	notRO     string
 	recursive bool
 	narrowed  bool // find has tests that select
+	looks     bool // this form only looks, whatever the options were said to do
 }
 
 func (d *describer) throughXargs() bool {
@@ -79,7 +83,7 @@ func (d *describer) throughXargs() bool {
 }
 
 func (d *describer) run() {
-	switch d.spec.operands {
+	switch d.spec.Operands {
 	case "git":
 		d.git()
 		return
@@ -101,11 +105,9 @@ func (d *describer) run() {
 		d.jq()
 		return
 	}
-	d.a = d.spec.take(d.words, d.at)
+	d.a = takeArgs(d.spec, d.words, d.at)
+	d.spec = d.a.spec
 	d.options()
-	if d.spec.exec && d.a.maybe {
-		d.runsProgram("a word that is only known at run time may be an option")
-	}
 	d.operands()
 	d.special()
 }
@@ -114,43 +116,121 @@ func (d *describer) run() {
 func (d *describer) options() {
 	for _, o := range d.a.options {
 		if !o.known {
-			if !d.spec.any {
+			if !d.spec.Any {
 				d.not(o.name + " is not on the list of harmless options of " + d.name)
+			}
+			if d.spec.Runs {
+				d.runsProgram("has an option that is not on the list of harmless ones: " + o.name)
 			}
 			continue
 		}
-		switch o.opt.role {
-		case readsPath, patternFile:
-			d.use(o, Read)
-		case configFile:
-			d.use(o, Read)
-			d.not(o.name + " reads options from a file")
-		case writesPath:
-			d.not(o.name + " writes a file")
-			d.use(o, Write)
-		case runs:
-			d.runsProgram(o.name + " runs a program")
-		case changes:
-			d.not(o.name + " does more than read")
-		case recurses:
-			d.recursive = true
-		case scriptFile:
-			d.use(o, Read)
-			d.runsProgram(o.name + " reads a script whose text is not known")
-		case movesDir:
-			d.use(o, Enter)
-		case inPlace, writesHere:
-			d.not(o.name + " writes files")
-		case dataArg:
-			if rest, ok := strings.CutPrefix(o.value, "@"); ok {
-				d.useValue(rest, o.word, Read)
-			}
-		case formArg:
-			if i := strings.IndexAny(o.value, "@<"); i >= 0 && i+1 < len(o.value) {
-				d.useValue(o.value[i+1:], o.word, Read)
-			}
+		d.option(o)
+	}
+	if d.spec.Runs && d.a.strange != "" {
+		d.runsProgram("has a sub-command that is not on the list of harmless ones: " + strings.TrimSpace(d.a.sub+" "+d.a.strange))
+	}
+	if d.spec.Runs && d.a.maybe {
+		d.runsProgram("has a word that is only known at run time and may be an option")
+	}
+}
+
+// option notes what one known option does.
+func (d *describer) option(o arg) {
+	switch o.opt.Role {
+	case options.ReadsPath, options.PatternFile:
+		d.use(o, Read)
+	case options.ProgramFile:
+		d.use(o, Read)
+		if isInput(o.value) || !d.words[o.word].Static() {
+			d.runsProgram(o.name + " takes what is to be done from standard input")
+		}
+	case options.NamesFile:
+		d.not(o.name + " takes names of files from a file")
+		d.use(o, Read)
+		d.p.Uses = append(d.p.Uses, PathUse{Text: "the files that " + o.name + " lists", Intent: Read, Unknown: true, Unbased: true})
+	case options.ConfigFile:
+		d.use(o, Read)
+		d.runsProgram(o.name + " reads options from a file")
+	case options.WritesPath:
+		d.not(o.name + " writes a file")
+		d.use(o, Write)
+	case options.Product:
+		d.not(o.name + " writes a file")
+		from := len(d.p.Uses)
+		d.use(o, Write)
+		for k := from; k < len(d.p.Uses); k++ {
+			d.p.Uses[k].Product = true
+		}
+	case options.Runs:
+		d.runsProgram(o.name + " runs a program")
+	case options.Command:
+		d.runsProgram(o.name + " runs a program")
+		d.w.pendText(d, strings.TrimPrefix(o.value, "exec="), d.words[o.word].Static())
+	case options.Changes:
+		d.not(o.name + " does more than read")
+	case options.Recurses:
+		d.recursive = true
+	case options.Follows:
+		d.recursive = true
+		d.not(o.name + " follows links")
+	case options.ScriptFile:
+		d.use(o, Read)
+		d.runsProgram(o.name + " reads a script whose text is not known")
+	case options.MovesDir:
+		d.use(o, Enter)
+	case options.InPlace, options.WritesHere:
+		d.not(o.name + " writes files")
+	case options.DataArg:
+		if rest, ok := strings.CutPrefix(o.value, "@"); ok {
+			d.useValue(rest, o.word, Read)
+		}
+	case options.FormArg:
+		d.formFiles(o)
+	case options.Script:
+		d.script(o)
+	}
+}
+
+// formFiles notes the files of curl's -F: name=@file,file;type=…, in quotes or not.
+func (d *describer) formFiles(o arg) {
+	i := strings.IndexAny(o.value, "@<")
+	if i < 0 || i+1 >= len(o.value) {
+		return
+	}
+	rest, _, _ := strings.Cut(o.value[i+1:], ";")
+	for f := range strings.SplitSeq(rest, ",") {
+		if f = strings.Trim(f, `"' `); f != "" {
+			d.useValue(f, o.word, Read)
 		}
 	}
+}
+
+// script judges the value of an option in a little language of its own; sed, awk, jq and the databases have readers.
+func (d *describer) script(o arg) {
+	switch d.name {
+	case "curl": // -w: "@file" and %output{file}
+		if rest, ok := strings.CutPrefix(o.value, "@"); ok {
+			d.useValue(rest, o.word, Read)
+		}
+		for rest := o.value; ; {
+			_, after, ok := strings.Cut(rest, "%output{")
+			if !ok {
+				return
+			}
+			name, tail, _ := strings.Cut(after, "}")
+			d.useValue(strings.TrimPrefix(name, ">>"), o.word, Write)
+			rest = tail
+		}
+	case "go":
+		if !harmlessLinking(o.value) || !d.words[o.word].Static() {
+			d.runsProgram(o.name + " may name programs that run")
+		}
+	}
+}
+
+// isInput tells the names of standard input and of other files that are only open while a command runs.
+func isInput(name string) bool {
+	return name == "-" || name == "/dev/stdin" || strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/self/fd/")
 }
 
 func (d *describer) not(why string) {
@@ -177,36 +257,20 @@ func (d *describer) useValue(value string, word int, intent Intent) {
 }
 
 func (d *describer) operand(i int, intent Intent) {
-	if d.words[i].Static() && d.words[i].Value == "-" && intent == Read {
+	if d.words[i].Static() && d.words[i].Value == "-" && intent == Read || d.words[i].Pipe() {
 		return
 	}
 	d.useValue(d.words[i].Value, i, intent)
 }
 
-func (d *describer) hasRole(r role) (arg, bool) {
-	for _, o := range d.a.options {
-		if o.known && o.opt.role == r {
-			return o, true
-		}
-	}
-	return arg{}, false
-}
+func (d *describer) hasRole(r options.Role) (arg, bool) { return d.a.hasRole(r) }
 
-func (d *describer) hasOption(names ...string) bool {
-	for _, o := range d.a.options {
-		for _, n := range names {
-			if o.name == n || (strings.HasPrefix(n, "--") && len(o.name) > 3 && strings.HasPrefix(n, o.name)) {
-				return true
-			}
-		}
-	}
-	return false
-}
+func (d *describer) hasOption(names ...string) bool { return d.a.hasOption(names...) }
 
 // operands goes through the operands by their meaning.
 func (d *describer) operands() {
 	ops := d.a.operands
-	switch d.spec.operands {
+	switch d.spec.Operands {
 	case "r":
 		d.each(ops, Read)
 	case "R":
@@ -278,17 +342,17 @@ func (d *describer) skipMode(ops []int) []int {
 }
 
 func (d *describer) patternOperands(ops []int) {
-	if d.spec.operands == "pR" {
+	if d.spec.Operands == "pR" {
 		d.recursive = true
 	}
-	_, given := d.hasRole(pattern)
+	_, given := d.hasRole(options.Pattern)
 	if !given {
-		_, given = d.hasRole(patternFile)
+		_, given = d.hasRole(options.PatternFile)
 	}
 	if !given && !d.hasOption("--files", "--type-list") && len(ops) > 0 {
 		ops = ops[1:]
 	}
-	if len(ops) == 0 && d.recursive && (!d.piped() || d.spec.operands != "pR") {
+	if len(ops) == 0 && d.recursive && (!d.piped() || d.spec.Operands != "pR") {
 		d.w.addUse(d.p, d.st, &Word{Text: ".", Value: ".", Prefix: 1, flags: flagStatic}, ".", Read, true)
 	}
 	d.each(ops, Read)
@@ -304,17 +368,17 @@ func (d *describer) copyOperands(ops []int) {
 		return
 	}
 	source := Read
-	if d.spec.operands == "mv" {
+	if d.spec.Operands == "mv" {
 		source = Write // a moved file is gone from where it was
 	}
-	d.recursive = d.recursive || d.spec.operands == "mv" || d.hasOption("-r", "-R", "-a", "--recursive", "--archive")
-	target, given := d.hasRole(targetDir)
+	d.recursive = d.recursive || d.spec.Operands == "mv" || d.hasOption("-r", "-R", "-a", "--recursive", "--archive")
+	target, given := d.hasRole(options.TargetDir)
 	sources, last := ops, -1
 	if !given && len(ops) > 1 {
 		sources, last = ops[:len(ops)-1], ops[len(ops)-1]
 	}
 	for _, i := range sources {
-		if d.spec.operands != "ln" || !d.hasOption("-s", "--symbolic") {
+		if d.spec.Operands != "ln" || !d.hasOption("-s", "--symbolic") {
 			d.operand(i, source)
 		}
 	}
@@ -326,7 +390,7 @@ func (d *describer) copyOperands(ops []int) {
 	case last >= 0:
 		d.operand(last, Write)
 		d.into(d.words[last].Value, last, sources)
-	case len(ops) == 1 && d.spec.operands == "ln":
+	case len(ops) == 1 && d.spec.Operands == "ln":
 		d.into(".", ops[0], sources)
 	}
 	d.addFromInput(Write)
@@ -384,7 +448,7 @@ func (d *describer) urlOperands(ops []int) {
 		}
 	}
 	for _, o := range d.a.options {
-		if o.known && o.opt.role == writesHere {
+		if o.known && o.opt.Role == options.WritesHere {
 			d.remoteName(ops)
 			break
 		}
@@ -464,7 +528,7 @@ func (d *describer) tar(ops []int) {
 			d.p.Uses[i].Intent = Write // unpacks there
 		}
 	}
-	if v, ok := d.hasRole(readsPath); ok && v.name == "-I" {
+	if v, ok := d.hasRole(options.ReadsPath); ok && v.name == "-I" {
 		d.runsProgram("-I runs a program")
 	}
 }
@@ -526,12 +590,16 @@ func (d *describer) printf() {
 // finish settles whether the command only reads.
 func (d *describer) finish(form Form) {
 	p := d.p
-	ro := d.spec.readOnly
-	switch d.spec.operands {
-	case "git", "find", "test", "printf", "docker", "jq":
+	ro := d.spec.ReadOnly
+	switch d.spec.Operands {
+	case "git", "find", "test", "printf", "jq":
 		ro = true // their own analysis has spoken
 	case "cd":
 		ro = d.name == "cd"
+	}
+	if d.looks {
+		ro, d.notRO = true, ""
+		p.Exec = nil
 	}
 	if !ro {
 		d.not(d.name + " is not in the set of commands that only read")
@@ -546,13 +614,22 @@ func (d *describer) finish(form Form) {
 		d.not("its arguments come from standard input")
 	}
 	for i := d.at; i < len(d.words) && d.notRO == ""; i++ {
-		w := &d.words[i]
-		if w.Unknown() || (d.spec.operands == "t" || d.spec.operands == "printf") && (w.Home() || !w.Static() && !w.Glob()) {
-			d.not("the word " + w.Text + " is only known at run time")
-		} else if w.Glob() && !d.spec.glob && (d.spec.operands != "test" || i > d.at) {
-			d.not("the pattern " + w.Text + " could become an option of " + d.name)
-		}
+		d.unknownWord(i)
 	}
 	p.WhyNot = d.notRO
 	p.ReadOnly = d.notRO == ""
+}
+
+// unknownWord refuses a word that could be anything by the time the command runs.
+func (d *describer) unknownWord(i int) {
+	w := &d.words[i]
+	text := d.spec.Operands == "t" || d.spec.Operands == "printf"
+	switch {
+	case w.Pipe() && !text && i > d.at:
+	case d.name == "echo" && i > d.at && w.Variables():
+	case w.Unknown(), text && (w.Home() || !w.Static() && !w.Glob()):
+		d.not("the word " + w.Text + " is only known at run time")
+	case w.Glob() && !d.spec.Glob && (d.spec.Operands != "test" || i > d.at):
+		d.not("the pattern " + w.Text + " could become an option of " + d.name)
+	}
 }

@@ -2,31 +2,15 @@ package shellsyntax
 
 import (
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
 // special adds what a few programs do beyond their options.
 func (d *describer) special() {
-	ops := d.a.operands
-	word := func(k int) string {
-		if k < len(ops) && d.words[ops[k]].Static() {
-			return d.words[ops[k]].Value
-		}
-		return ""
-	}
 	switch d.name {
 	case "go":
-		switch {
-		case word(0) == "generate":
-			d.runsProgram("generate runs the programs named in the sources")
-		case word(0) == "env" && d.hasOption("-w", "-u"):
-			d.runsProgram("env -w changes which programs go runs")
-		case word(0) == "run" && (strings.Contains(word(1), "@") || remoteModule(word(1))):
-			d.runsProgram("run fetches and runs a program")
-		}
-	case "npm", "pnpm", "yarn", "bun":
-		if word(0) == "set" || ((word(0) == "config" || word(0) == "c") && word(1) != "get" && word(1) != "list" && word(1) != "ls") {
-			d.runsProgram("config changes which programs are run")
-		}
+		d.goTool()
 	case "make", "gmake":
 		d.make()
 	case "zip":
@@ -37,31 +21,87 @@ func (d *describer) special() {
 		}
 	case "ssh", "autossh", "scp", "sftp":
 		d.sshOptions()
-	case "mysql", "mariadb", "psql", "sqlite3":
-		d.sql()
-	case "docker", "podman", "nerdctl":
-		d.docker(ops)
+	case "mysql", "mariadb", "psql", "sqlite3", "bc", "dc", "ed", "ex", "ftp", "lftp", "gdb", "lldb":
+		d.language()
 	case "less", "more":
 		d.runsProgram("can start a shell, and programs named in the environment")
-	case "vim", "vi", "nvim", "ex", "gvim", "rvim", "view":
-		for _, i := range ops {
-			if v := d.words[i].Value; len(v) > 1 && v[0] == '+' && !isNumber(v[1:]) {
-				d.runsProgram("is given a command to run")
-			}
-		}
-	case "crontab", "at", "batch", "systemd-run":
-		d.runsProgram("runs something later")
+	case "vim", "vi", "nvim", "gvim", "rvim", "view", "rview", "vimdiff", "emacs", "nano", "pico", "micro", "code":
+		d.editor()
 	case "tput":
-		if v := word(0); v == "init" || v == "reset" || v == "rs1" || v == "rs2" || v == "rs3" || v == "is1" || v == "iprog" || len(ops) == 0 {
+		if v := d.operandText(0); v == "init" || v == "reset" || v == "rs1" || v == "rs2" || v == "rs3" || v == "is1" || v == "iprog" || len(d.a.operands) == 0 {
 			d.not("tput " + v + " may run a program of the terminal description")
 		}
 	case "xxd":
 		d.not("xxd may write")
-	case "pip", "pip3", "cargo", "terraform", "tofu", "kubectl", "oc", "helm", "gh":
-		// their options are known, what they do is not
+	case "docker", "podman", "nerdctl":
+		d.container()
 	}
-	if d.spec.operands == "-schedule" {
+	if d.spec.Operands == "-schedule" {
 		d.runsProgram("runs something later")
+		d.inputText("")
+	}
+	d.looking()
+}
+
+// operandText is the k-th operand when it is static.
+func (d *describer) operandText(k int) string {
+	if k < len(d.a.operands) && d.words[d.a.operands[k]].Static() {
+		return d.words[d.a.operands[k]].Value
+	}
+	return ""
+}
+
+// goTool notes what go fetches and which linker flags run programs.
+func (d *describer) goTool() {
+	switch d.a.sub {
+	case "run":
+		if v := d.operandText(0); strings.Contains(v, "@") || remoteModule(v) {
+			d.runsProgram("run fetches and runs a program")
+		}
+	case "doc", "list":
+		for _, i := range d.a.operands {
+			if strings.Contains(d.words[i].Value, "@") {
+				d.not("go fetches a module")
+			}
+		}
+	}
+}
+
+// harmlessLinking tells linker flags that only leave things out or set texts.
+func harmlessLinking(flags string) bool {
+	f := strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(flags))
+	for i := 0; i < len(f); i++ {
+		switch {
+		case f[i] == "-s", f[i] == "-w", strings.HasPrefix(f[i], "-X="):
+		case f[i] == "-X" && i+1 < len(f) && !strings.HasPrefix(f[i+1], "-"):
+			i++
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// editor notes commands and scripts among the operands of an editor.
+func (d *describer) editor() {
+	for _, i := range d.a.operands {
+		if v := d.words[i].Value; len(v) > 1 && v[0] == '+' && !isNumber(v[1:]) {
+			d.runsProgram("is given a command to run")
+			if strings.HasPrefix(v, "+!") {
+				d.w.pendText(d, v[2:], d.words[i].Static())
+			}
+		}
+	}
+}
+
+// container notes what docker is told to mount, and keeps words that are only known at run time out of what only reads.
+func (d *describer) container() {
+	for _, o := range d.a.options {
+		if o.opt.Role == options.Mount {
+			if from, _, _ := strings.Cut(o.value, ":"); strings.HasPrefix(from, "/") || strings.HasPrefix(from, "~") || strings.Contains(from, "..") {
+				d.useValue(from, o.word, Read)
+			}
+		}
 	}
 }
 
@@ -81,7 +121,7 @@ func (d *describer) make() {
 		case "SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "MAKE":
 			d.runsProgram(name + "= names a program")
 		default:
-			if strings.Contains(d.words[i].Value, "$(") || strings.Contains(d.words[i].Value, "${") {
+			if strings.ContainsAny(d.words[i].Value, "`") || strings.Contains(d.words[i].Value, "$(") || strings.Contains(d.words[i].Value, "${") {
 				d.runsProgram(name + "= is expanded by make, which may run a program")
 			}
 		}
@@ -90,7 +130,7 @@ func (d *describer) make() {
 
 func (d *describer) sshOptions() {
 	for _, o := range d.a.options {
-		if o.opt.role != script {
+		if o.opt.Role != options.Script {
 			continue
 		}
 		key := strings.ToLower(strings.TrimSpace(o.value))
@@ -107,11 +147,15 @@ func (d *describer) sshOptions() {
 	}
 }
 
-func (d *describer) sql() {
-	texts := []string{}
+// language judges the texts given to a program whose input is a language that can run programs.
+func (d *describer) language() {
+	var texts []string
 	for _, o := range d.a.options {
-		if o.opt.role == script {
+		if o.opt.Role == options.Script {
 			texts = append(texts, o.value)
+			if !d.words[o.word].Static() {
+				d.runsProgram("is given a text that is only known at run time")
+			}
 		}
 	}
 	if d.name == "sqlite3" {
@@ -123,35 +167,62 @@ func (d *describer) sql() {
 		}
 	}
 	for _, t := range texts {
-		low := strings.ToLower(t)
-		for line := range strings.SplitSeq(low, "\n") {
-			line = strings.TrimSpace(line)
-			if d.name == "sqlite3" && strings.HasPrefix(line, ".") || strings.HasPrefix(line, "system") || strings.HasPrefix(line, "source") {
-				d.runsProgram("is given a command of its own shell")
+		d.languageText(t)
+	}
+	d.inputText(d.name)
+}
+
+// inputText judges what a program reads from its input when that is a program, too: the text of a here-document or
+// here-string, and anything that comes from a pipe or a file. With a language the text is judged by it, else it is shell text.
+func (d *describer) inputText(language string) {
+	for k := range d.p.Redirs {
+		r := &d.p.Redirs[k]
+		switch r.Op {
+		case "<<", "<<-", "<<<":
+			switch {
+			case language == "":
+				d.w.pendText(d, r.Target.Value, r.Target.Static())
+			case r.Target.Unknown():
+				d.runsProgram("reads a text that is only known at run time")
+			default:
+				d.languageText(r.Target.Value)
 			}
+		case "<", "<>":
+			d.runsProgram("reads what is to be done from a file")
 		}
-		for _, bad := range []string{`\!`, `\.`, `\o`, `\w`, `\i`, `\copy`, "load_extension", "edit(", "writefile(", "readfile(", "program "} {
-			if strings.Contains(low, bad) {
-				d.runsProgram("is given text that may run a program")
-			}
-		}
+	}
+	if d.piped() && language != "" {
+		d.runsProgram("reads what is to be done from another program")
 	}
 }
 
-func (d *describer) docker(ops []int) {
-	d.not(d.name + " does more than read")
-	if len(ops) == 0 || len(d.p.Exec) > 0 || d.a.maybe || ops[0] != d.at+1 {
-		return // an option before the subcommand may choose another daemon
+// languageText judges a text in the program's own language: only plain data passes.
+func (d *describer) languageText(t string) {
+	low := strings.ToLower(t)
+	for line := range strings.SplitSeq(low, "\n") {
+		line = strings.TrimSpace(line)
+		for _, word := range []string{".", "!", "system", "source", "shell", "delimiter", "pager", "tee", "edit", "notee", "nopager"} {
+			if strings.HasPrefix(line, word) {
+				d.runsProgram("is given a command of its own shell")
+				return
+			}
+		}
 	}
-	switch d.words[ops[0]].Value {
-	case "ps", "images", "inspect", "version":
-		d.notRO = ""
-	case "logs":
-		d.notRO = ""
-	}
-	for _, i := range ops {
-		if !d.words[i].Static() {
-			d.not("a word is only known at run time")
+	switch d.name {
+	case "mysql", "mariadb", "psql", "sqlite3":
+		for _, bad := range []string{`\`, "load_extension", "edit(", "writefile", "readfile", "program", "fsdir", "outfile", "dumpfile", "load_file", "infile", "lo_import", "lo_export", "pg_read", "pg_ls"} {
+			if strings.Contains(low, bad) {
+				d.runsProgram("is given text that may run a program")
+				return
+			}
+		}
+	case "bc", "dc":
+		if strings.ContainsAny(t, "!`") {
+			d.runsProgram("is given text that may run a program")
+		}
+	default: // an editor's or debugger's language runs programs with many of its words
+		if strings.TrimSpace(t) != "" {
+			d.runsProgram("is given commands of its own language")
 		}
 	}
 }

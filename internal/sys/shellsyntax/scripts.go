@@ -6,6 +6,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/awk"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/jq"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/sed"
 )
 
@@ -15,14 +16,14 @@ func (d *describer) scripts(ops []int) ([]string, []int) {
 	var texts []string
 	given := false
 	for _, o := range d.a.options {
-		switch o.opt.role {
-		case script:
+		switch o.opt.Role {
+		case options.Script:
 			given = true
 			texts = append(texts, o.value)
 			if !d.words[o.word].Static() {
 				d.runsProgram("has a script that is only known at run time")
 			}
-		case scriptFile:
+		case options.ScriptFile:
 			given = true
 		}
 	}
@@ -66,7 +67,7 @@ func (d *describer) sed(ops []int) {
 		d.named(f, Read)
 	}
 	intent := Read
-	if o, ok := d.hasRole(inPlace); ok {
+	if o, ok := d.hasRole(options.InPlace); ok {
 		intent = Write
 		d.addFromInput(Write)
 		d.backups(o, ops)

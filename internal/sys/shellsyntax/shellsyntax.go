@@ -75,6 +75,7 @@ const (
 	CommandWord                // a substitution that makes the name of the command
 	Target                     // a substitution in a redirection target, here-document or here-string
 	Value                      // a substitution in an assignment
+	Piped                      // a substitution whose output is read through the name of a pipe: <(…)
 	Inner                      // the program of a wrapper, of eval, -c, -exec, trap, a function or alias
 )
 
@@ -102,6 +103,7 @@ type Part struct {
 	Moved      bool   // may run in another directory than the line started in
 	FileTool   bool   // a program whose very purpose is to change the files it names
 	Known      bool   // the table knows the program
+	Tool       string // a tool that only reads in this form, if it is not one that a project supplies
 
 	Elsewhere bool // a wrapper changes the directory first
 
@@ -165,6 +167,10 @@ type PathUse struct {
 	Guess    bool   // the program is not known to touch it; it is only named
 	Rooted   bool   // when Unknown: the beginning of the path is known
 	Selected bool   // when Unknown: it is what find selects
+	Product  bool   // made by the program itself: a permission for the program covers it inside the project
+	Input    bool   // named by the standard input of xargs and its like
+	Tree     bool   // all that a repository tracks
+	Only     bool   // when Guess: the program is known to read it at most
 	Network  bool   // /dev/tcp or /dev/udp
 }
 

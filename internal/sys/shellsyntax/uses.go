@@ -75,11 +75,7 @@ func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]substituti
 // hereDocument reads the body of a here-document, which is like double quotes unless its
 // delimiter was quoted.
 func (w *walker) hereDocument(r *syntax.Redirect, subs *[]substitution) Word {
-	quoted := false
-	for _, p := range r.Word.Parts {
-		lit, ok := p.(*syntax.Lit)
-		quoted = quoted || !ok || strings.Contains(lit.Value, `\`)
-	}
+	quoted := quotedDelimiter(r.Word)
 	w.r.buf, w.r.pat = w.r.buf[:0], w.r.pat[:0]
 	e := wordEval{r: &w.r, prefix: -1, subs: subs}
 	for _, p := range r.Hdoc.Parts {

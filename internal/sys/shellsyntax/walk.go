@@ -330,7 +330,7 @@ func (w *walker) testClause(c *syntax.TestClause, st *dirs, h held) {
 			words[i].flags |= flagStatic
 		}
 	}
-	p := Part{Kind: Command, Source: w.r.source(c), Words: words, Forms: []Form{{Name: "[["}}, Parent: h.parent, Context: h.context, Background: h.background}
+	p := Part{Kind: Command, Source: w.r.source(c), Words: words, Forms: []Form{{Name: "[[", Stripped: true}}, Parent: h.parent, Context: h.context, Background: h.background}
 	p.noteEvals()
 	i := w.add(p, st)
 	w.acc.Parts[i].setCanon()

@@ -31,6 +31,7 @@ const (
 	flagSubst    // holds a command or process substitution
 	flagPwd      // holds $PWD
 	flagSelected // stands for what another program selects (find -exec {})
+	flagPipe     // is the name of a pipe to read from: <(…)
 )
 
 // Static tells whether the word is the same on every run.
@@ -70,6 +71,7 @@ func (w *Word) MayBeOption() bool {
 type substitution struct {
 	stmts  []*syntax.Stmt
 	quoted bool
+	pipe   bool // its output is read through the name of a pipe
 }
 
 // wordReader evaluates words of one text.
@@ -77,6 +79,7 @@ type wordReader struct {
 	text string
 	home string // empty: unknown
 	pwd  string // empty: unknown
+	cat  bool   // cat means something else here
 	buf  []byte
 	pat  []byte // the same as a pattern: what is quoted is escaped
 }
@@ -145,6 +148,9 @@ func (r *wordReader) read(w *syntax.Word, subs *[]substitution) Word {
 		e.part(p, i == 0, false)
 	}
 	out := Word{flags: e.flags}
+	if ps, ok := w.Parts[0].(*syntax.ProcSubst); ok && len(w.Parts) == 1 && ps.Op == syntax.CmdIn {
+		out.flags |= flagPipe
+	}
 	out.Value = string(r.buf)
 	if e.flags&flagGlob != 0 {
 		out.Value = string(r.pat)
@@ -219,14 +225,25 @@ func (e *wordEval) part(p syntax.WordPart, first, quoted bool) {
 	case *syntax.ParamExp:
 		e.param(p, quoted)
 	case *syntax.CmdSubst:
+		e.add(p.Stmts, quoted)
+		if text, ok := e.r.fixedText(p); ok && quoted {
+			e.str(text)
+			return
+		}
 		e.flags |= flagSubst
 		e.unknown(quoted)
-		e.add(p.Stmts, quoted)
 	case *syntax.ProcSubst:
 		e.flags |= flagSubst
 		e.unknown(true) // a single word: the name of a pipe
 		e.add(p.Stmts, false)
+		if n := len(*e.subs); p.Op == syntax.CmdIn && first && n > 0 {
+			(*e.subs)[n-1].pipe = true
+		}
 	case *syntax.ArithmExp:
+		if n, ok := constant(p.X); ok {
+			e.str(strconv.Itoa(n))
+			return
+		}
 		e.unknown(quoted)
 		e.arith(p.X)
 		e.nested(p, quoted)
@@ -243,7 +260,7 @@ func (e *wordEval) part(p syntax.WordPart, first, quoted bool) {
 
 func (e *wordEval) add(stmts []*syntax.Stmt, quoted bool) {
 	if e.subs != nil {
-		*e.subs = append(*e.subs, substitution{stmts, quoted})
+		*e.subs = append(*e.subs, substitution{stmts: stmts, quoted: quoted})
 	}
 }
 
