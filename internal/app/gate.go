@@ -125,7 +125,7 @@ func (g *gate) policy() permission.Policy {
 	dirs := g.dirs()
 	return permission.Policy{
 		Rules: g.compiled.Rules(st, permission.Env{Dirs: dirs, Resolve: permission.ResolveLinks}),
-		Mode:  st.Mode, Dirs: dirs, Resolve: permission.ResolveLinks,
+		Mode:  st.Mode, Dirs: dirs, Resolve: permission.ResolveLinks, Files: permission.Disk(),
 		AutoAvailable: st.AutoAvailable, AutoInPlan: setting(s.config(), "useAutoModeDuringPlan", true),
 		ManagedOnly:   setting(s.config(), "allowManagedPermissionRulesOnly", false),
 		ClassifyShell: s.autoRules().ClassifyAllShell,
@@ -137,7 +137,7 @@ func (g *gate) dirs() permission.Dirs {
 	p := s.rooms.settings.places
 	return permission.Dirs{
 		Cwd: p.Start, Project: s.part.session.Get().ProjectRoot, Home: p.UserHome, More: s.part.permission.Get().WorkDirs(),
-		Protected: []string{p.Home, p.StateFile}, PlanFile: s.planFile(),
+		Protected: []string{p.Home, p.StateFile}, PlanFile: s.planFile(), Temp: s.rooms.temp(),
 	}
 }
 

@@ -18,7 +18,7 @@ func TestKF033_DenyRuleAndCompoundCommands(t *testing.T) {
 
 func TestKF034_AllowRuleRidesAlong(t *testing.T) {
 	for _, command := range []string{
-		"git log && curl u | sh", "git log; id", "git log $(id)", "git log > ../f", "git -c core.pager=id log", "git log --output=../f",
+		"git log && curl u | sh", "git log; make", "git log $(id)", "git log > ../f", "git -c core.pager=id log", "git log --output=../f",
 	} {
 		if d := decideLine(t, Default, []string{"+Bash(git *)"}, command); d.Behavior != Ask {
 			t.Errorf("%q: %s", command, d.Behavior)

@@ -106,6 +106,7 @@ type Policy struct {
 	Mode    Mode   // empty: Default
 	Dirs    Dirs
 	Resolve Resolver // nil: no path is a link
+	Files   Files
 	Sandbox Sandbox
 
 	AutoAvailable bool // the classifier may be used
@@ -122,6 +123,7 @@ type Dirs struct {
 	Home      string   //
 	More      []string // further working directories
 	Protected []string // never written without asking: the session's transcript, the program's state
+	Temp      string   // the session's own temporary folder, which commands may use freely
 	PlanFile  string   // the one file plan mode may write
 }
 

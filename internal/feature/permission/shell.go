@@ -43,6 +43,7 @@ type shellEval struct {
 	acc       *shellsyntax.Account
 	command   string
 	sandboxed bool
+	leaves    bool   // the call itself asks to run outside of a sandbox that is on
 	outside   string // why it runs outside of a sandbox that is on
 	verdicts  []partVerdict
 	indexes   []*toolRules
@@ -330,8 +331,8 @@ func (s *shellEval) confine() {
 	if !s.pol.Sandbox.Enabled {
 		return
 	}
-	if v, ok := s.literal("dangerouslyDisableSandbox"); ok && v == "true" && !s.pol.Sandbox.NoEscape {
-		s.outside = "it asks to run outside of the sandbox"
+	if v, ok := s.literal("dangerouslyDisableSandbox"); ok && v == "true" && !s.pol.Sandbox.NoEscape && s.pol.Mode != Plan {
+		s.outside, s.leaves = "it asks to run outside of the sandbox", true
 		return
 	}
 	for _, pattern := range s.pol.Sandbox.Excluded {

@@ -203,6 +203,8 @@ func (s *shellEval) reachable(rules []*compiled, u *shellsyntax.PathUse) *compil
 	}
 	pattern := ""
 	switch {
+	case u.Tree:
+		return s.inTree(rules)
 	case u.Unknown:
 		return rules[0] // it could be anything
 	case u.Glob:
@@ -228,6 +230,21 @@ func (s *shellEval) reachable(rules []*compiled, u *shellsyntax.PathUse) *compil
 		}
 		if real := s.placeOf(u.Path).real; real != u.Path && s.couldReach(r, strings.TrimSuffix(pathpattern.Escape(real), "/")+"/**") {
 			return r
+		}
+	}
+	return nil
+}
+
+// inTree finds a rule about a place in the repository, of which all may be printed.
+func (s *shellEval) inTree(rules []*compiled) *compiled {
+	for _, dir := range []string{s.pol.Dirs.Project, s.req.Cwd} {
+		if dir == "" {
+			continue
+		}
+		for _, r := range rules {
+			if s.couldReach(r, strings.TrimSuffix(pathpattern.Escape(dir), "/")+"/**") {
+				return r
+			}
 		}
 	}
 	return nil

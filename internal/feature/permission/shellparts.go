@@ -59,6 +59,9 @@ func (s *shellEval) partVerdict(i int) partVerdict {
 	if !v.ok {
 		return v
 	}
+	if s.leaves && !v.exact {
+		return partVerdict{kind: ByOther, why: "it asks to run outside of the sandbox, which only a rule for exactly this command or a person allows", missing: s.exactly(p)}
+	}
 	return s.pathsVerdict(p, v)
 }
 
@@ -96,7 +99,8 @@ func (s *shellEval) commandVerdict(i int) partVerdict {
 		return partVerdict{kind: ByOther, why: p.WhyNot}
 	}
 	name, safe := assignsOK(p)
-	if safe && p.ReadOnly && s.quietDocuments(p) {
+	tool := s.toolVerdict(p)
+	if safe && p.ReadOnly && s.quietDocuments(p) && tool == "" {
 		return partVerdict{ok: true, kind: ByReadOnly, why: "it only reads", rule: s.explicit(p)}
 	}
 	if v, ok := s.fileCommand(p, safe); ok {
@@ -108,7 +112,11 @@ func (s *shellEval) commandVerdict(i int) partVerdict {
 	if !safe && name != "" {
 		return partVerdict{kind: ByOther, why: "it sets " + name + " for the command", missing: s.missing(p)}
 	}
-	return s.notAllowed(p)
+	v := s.notAllowed(p)
+	if tool != "" && p.ReadOnly {
+		v.why += ": " + tool
+	}
+	return v
 }
 
 // allowGlob finds an allow rule with a wildcard in the tool name; for shell tools there can be none, but MCP
@@ -207,6 +215,9 @@ func (s *shellEval) fileCommand(p *shellsyntax.Part, safe bool) (partVerdict, bo
 		return partVerdict{}, false
 	}
 	if s.pol.Mode == AcceptEdits && editCommand(name) {
+		if bad := s.placeVerdict(p, nil); bad.why != "" {
+			return bad, true
+		}
 		return partVerdict{ok: true, kind: ByMode, why: "the mode “accept edits” covers it"}, true
 	}
 	if all && s.pol.Mode != Plan {
@@ -245,6 +256,9 @@ func (s *shellEval) byRule(p *shellsyntax.Part, bare *compiled, safe bool) (part
 	}
 	if why := notByPattern(p); why != "" {
 		return partVerdict{kind: BySafetyOption, why: why + "; a pattern does not cover that, only a rule for exactly this command", missing: s.missing(p)}, true
+	}
+	if bad := s.placeVerdict(p, r); bad.why != "" {
+		return bad, true
 	}
 	return partVerdict{ok: true, kind: ByRule, rule: r}, true
 }
@@ -372,7 +386,7 @@ func (s *shellEval) pathsVerdict(p *shellsyntax.Part, v partVerdict) partVerdict
 		case u.Network:
 			bad = partVerdict{kind: BySafety, why: "it opens a network connection through " + u.Text}
 		case u.Intent == shellsyntax.Read || u.Intent == shellsyntax.Enter:
-			bad = s.readVerdict(u)
+			bad = s.readVerdict(u, v)
 		default:
 			bad = s.writeVerdict(p, u, v)
 		}
@@ -404,8 +418,10 @@ func (s *shellEval) pathsVerdict(p *shellsyntax.Part, v partVerdict) partVerdict
 }
 
 // readVerdict checks a path that is read. The zero verdict means it is fine.
-func (s *shellEval) readVerdict(u *shellsyntax.PathUse) partVerdict {
+func (s *shellEval) readVerdict(u *shellsyntax.PathUse, v partVerdict) partVerdict {
 	switch {
+	case u.Tree, u.Input:
+		return partVerdict{} // counts for deny rules alone
 	case u.Unknown:
 		return partVerdict{kind: ByDirectory, why: "which path " + u.Text + " names is only known at run time"}
 	case u.Unbased:
@@ -420,7 +436,7 @@ func (s *shellEval) readVerdict(u *shellsyntax.PathUse) partVerdict {
 	if pl.err != nil {
 		return partVerdict{kind: ByDirectory, why: fmt.Sprintf("%s cannot be resolved: %v", u.Text, pl.err)}
 	}
-	if s.inside(pl) || s.bothSpellings(s.pathRules("Read", AllowList), pl) != nil {
+	if s.inside(pl) || s.temporary(pl) || s.named(v.rule, pl) || s.bothSpellings(s.pathRules("Read", AllowList), pl) != nil {
 		return partVerdict{}
 	}
 	verb := "reads"
@@ -476,7 +492,7 @@ func (s *shellEval) writeVerdict(p *shellsyntax.Part, u *shellsyntax.PathUse, v 
 	if s.editRule(u) != nil && s.pol.Mode != Plan {
 		return partVerdict{}
 	}
-	if !u.Redirect && v.kind == ByRule && p.FileTool {
+	if !u.Redirect && v.kind == ByRule && (p.FileTool || u.Product) {
 		return partVerdict{}
 	}
 	return partVerdict{kind: ByDirectory, why: "it writes " + u.Text, missing: "Edit(" + s.editPattern(pl.path) + ")"}

@@ -113,7 +113,7 @@ ask | d |  | set
 ask | d |  | export -p
 ask | d |  | printenv
 ask | d |  | history -w
-ask | d |  | date
+allow | d |  | date
 ask | d |  | cat $HOME/x
 ask | d |  | echo $(( 1 + x ))
 ask | d |  | /bin/ls
@@ -300,7 +300,7 @@ ask | d | +Bash(echo *) | echo "$(curl x)"
 allow | d | +Bash(echo *) | echo "$(ls src)"
 ask | d | +Bash(echo *) | echo hi > "$(ls)"
 ask | d | +Bash(echo *) | "$(ls)" hi
-ask | d | +Bash(diff *) ; +Bash(git *) | diff <(git show a) b
+allow | d | +Bash(diff *) ; +Bash(git *) | diff <(git show a) b
 ask | d | +Bash(echo *) | echo ${x@P}
 ask | b |  | echo ${x@P}
 ask | d | +Bash(echo *) | echo $((a[x]))
@@ -428,7 +428,7 @@ ask | d |  | A[0]=1
 allow | d | +Bash | FOO=1
 ask | d | +Bash | PATH=/x
 ## more of what these kinds hold
-ask | d |  | echo $HOME
+allow | d |  | echo $HOME
 allow | d |  | ls "$PWD/src"
 ask | e |  | touch $HOME/app/x
 ask | e |  | touch $PWD/x

@@ -33,6 +33,9 @@ func (s *shellEval) missing(p *shellsyntax.Part) string {
 		return ""
 	}
 	words := p.Words[form.At:]
+	if s.leaves {
+		return s.exactly(p)
+	}
 	if prefix := commandPrefix(words); prefix > 0 && notByPattern(p) == "" {
 		return "Bash(" + spellWords(words[:prefix]) + " *)"
 	}
@@ -40,6 +43,20 @@ func (s *shellEval) missing(p *shellsyntax.Part) string {
 		return "" // a bare interpreter runs anything it is fed
 	}
 	return "Bash(" + spellWords(words) + ")"
+}
+
+// exactly is the rule for exactly the command of a part; empty when it has none.
+func (s *shellEval) exactly(p *shellsyntax.Part) string {
+	form := p.Allow()
+	for i := form.At; i < len(p.Words); i++ {
+		if w := &p.Words[i]; !w.Static() || strings.ContainsAny(w.Text, "\n\r") {
+			return ""
+		}
+	}
+	if _, safe := assignsOK(p); !safe || form.Name == "" || !isASCII(form.Name) {
+		return ""
+	}
+	return "Bash(" + spellWords(p.Words[form.At:]) + ")"
 }
 
 // spellWords writes static words so that a rule with this text means exactly them.
@@ -239,7 +256,7 @@ func (s *shellEval) wouldAllowInMode(m Mode) bool {
 func (s *shellEval) tryPolicy(pol Policy) bool {
 	e := *s.eval
 	e.pol = &pol
-	try := &shellEval{eval: &e, acc: s.acc, command: s.command, sandboxed: s.sandboxed}
+	try := &shellEval{eval: &e, acc: s.acc, command: s.command, sandboxed: s.sandboxed, leaves: s.leaves}
 	return try.approve().Behavior == Allow
 }
 

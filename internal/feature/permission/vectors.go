@@ -129,7 +129,7 @@ func (v Vector) Case(d VectorDefaults) (Request, Policy, error) {
 	if v.ShellCwd != "" {
 		cwd = v.ShellCwd
 	}
-	pol := Policy{Mode: mode, Dirs: Dirs{Cwd: v.Cwd, Project: d.ProjectRoot, Home: d.Home, More: v.Dirs}, Resolve: linkResolver(v.Links)}
+	pol := Policy{Mode: mode, Dirs: Dirs{Cwd: v.Cwd, Project: d.ProjectRoot, Home: d.Home, More: v.Dirs}, Resolve: linkResolver(v.Links), Files: noFiles()}
 	if s := v.Sandbox; s != nil {
 		pol.Sandbox = Sandbox{
 			Enabled: s.Enabled, NoAutoAllow: s.AutoAllow != nil && !*s.AutoAllow,
@@ -139,6 +139,11 @@ func (v Vector) Case(d VectorDefaults) (Request, Policy, error) {
 	pol.Rules = Compile(v.Rules.list(d.ProjectRoot), Env{Dirs: pol.Dirs, Resolve: pol.Resolve})
 	req := Request{Tool: "Bash", Literal: input, Input: input, Cwd: cwd, Traits: tool.Traits{Command: v.Command, Shell: true}}
 	return req, pol, nil
+}
+
+// noFiles is a file system in which the tools lie where a system has them, and nothing else exists.
+func noFiles() Files {
+	return Files{Locate: func(program string) string { return "/usr/bin/" + program }, Exists: func(string) bool { return false }}
 }
 
 func (r VectorRules) list(base string) []Rule {

@@ -71,9 +71,9 @@ func Analyse(text string, opt Options) (a *Account) {
 	}()
 	budget := 16*len(text) + 1<<16
 	w := &walker{acc: a, opt: opt, budget: &budget}
-	w.start = &dirs{list: []string{opt.Cwd}}
+	w.start = &dirs{list: []string{opt.Cwd}, home: opt.Home}
 	if opt.Cwd == "" {
-		w.start = &dirs{list: []string{"/"}, unknown: true}
+		w.start = &dirs{list: []string{"/"}, unknown: true, home: opt.Home}
 	}
 	file, text, problem := readText(text)
 	if problem != "" {

@@ -107,6 +107,9 @@ func (a *args) longOption(words []Word, i int) int {
 		next++
 	}
 	a.options = append(a.options, one)
+	if a.spec.Single && name == "args" {
+		a.dashes = i // all that follows belongs to the program under test
+	}
 	return next
 }
 

@@ -184,6 +184,7 @@ func (w *walker) pendWordText(p *Part, got peeled) {
 		for i := got.text + 1; i < len(p.Words); i++ {
 			text += " " + Canonical(p.Words[i].Value) // valid shell spelling, but for line ends
 		}
+		text = strings.NewReplacer(`\_`, " ", `\f`, " ", `\n`, " ", `\r`, " ", `\t`, " ", `\v`, " ").Replace(text) // its own escapes
 	}
 	w.pending = append(w.pending, pendingInner{text: text, isText: true, static: word.Static(), context: Inner})
 }
@@ -301,6 +302,9 @@ func (w *walker) builtins(i int, st *dirs) (ok, fail *dirs) {
 		p.Exec = append(p.Exec, last.Name+" runs a file in this shell")
 		return w.anywhere(st), w.anywhere(st)
 	case "eval":
+		if len(args) > 0 && args[0].Value == "--" {
+			args = args[1:]
+		}
 		if len(args) > 0 {
 			w.joinArgs(p, args)
 		}
@@ -386,7 +390,7 @@ func (w *walker) cd(p *Part, args []Word, st *dirs) (ok, fail *dirs) {
 		}
 		word := Word{Text: "~", Value: w.r.home, Prefix: len(w.r.home), flags: flagTilde}
 		w.addUse(p, st, &word, word.Value, Enter, false)
-		return &dirs{list: []string{path.Clean(w.r.home)}}, st
+		return &dirs{list: []string{path.Clean(w.r.home)}, home: st.home}, st
 	}
 	t := &args[0]
 	if len(args) > 1 || t.Unknown() || t.Glob() || strings.HasPrefix(t.Value, "-") || t.Value == "" ||
@@ -398,9 +402,9 @@ func (w *walker) cd(p *Part, args []Word, st *dirs) (ok, fail *dirs) {
 	}
 	w.addUse(p, st, t, t.Value, Enter, false)
 	if strings.HasPrefix(t.Value, "/") {
-		return &dirs{list: []string{path.Clean(t.Value)}}, st
+		return &dirs{list: []string{path.Clean(t.Value)}, home: st.home}, st
 	}
-	out := &dirs{unknown: st.unknown}
+	out := &dirs{unknown: st.unknown, home: st.home}
 	for _, d := range st.list {
 		if len(d)+len(t.Value) > maxPath { // no system has such paths; following them would cost the square
 			return w.anywhere(w.start), st

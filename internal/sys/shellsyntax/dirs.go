@@ -11,6 +11,7 @@ import (
 type dirs struct {
 	list    []string // at least one
 	unknown bool     // or anywhere else
+	home    string   // what "~" means; empty: not known
 }
 
 // union is every directory of both.
@@ -18,7 +19,7 @@ func (w *walker) union(a, b *dirs) *dirs {
 	if a == b {
 		return a
 	}
-	out := &dirs{list: slices.Clone(a.list), unknown: a.unknown || b.unknown}
+	out := &dirs{list: slices.Clone(a.list), unknown: a.unknown || b.unknown, home: a.home}
 	for _, d := range b.list {
 		if !slices.Contains(out.list, d) {
 			out.list = append(out.list, d)
@@ -34,7 +35,7 @@ func (w *walker) anywhere(st *dirs) *dirs {
 	if st.unknown {
 		return st
 	}
-	return &dirs{list: st.list, unknown: true}
+	return &dirs{list: st.list, unknown: true, home: st.home}
 }
 
 // mayMove tells whether the text changes the directory anywhere. Only loops and functions ask, so it

@@ -1,7 +1,7 @@
 package shellsyntax
 
 import (
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
@@ -30,12 +30,30 @@ func (w *walker) describe(p *Part, st *dirs) {
 	if d.spec == nil {
 		w.describeRunners(p, st)
 		p.WhyNot = d.name + " is not known to only read"
+		if d.fromInput {
+			d.runsProgram("gets words from standard input, which may be options and places")
+		}
 		return
 	}
 	p.FileTool = d.spec.FileTool || d.name == "sed"
 	w.describeRunners(p, st)
 	d.run()
+	d.added()
 	d.finish(form)
+}
+
+// added judges the words that xargs and its kind add: they may be any option and any place, so only programs that take
+// nothing but text are vouched for.
+func (d *describer) added() {
+	if !d.fromInput {
+		return
+	}
+	if !slices.ContainsFunc(d.p.Uses, func(u PathUse) bool { return u.Unbased && u.Intent != Read }) {
+		d.addFromInput(Read)
+	}
+	if text := d.spec.Operands == "t" || d.spec.Operands == "0"; !text || d.spec.Runs {
+		d.runsProgram("gets words from standard input, which may be options and places")
+	}
 }
 
 // describeRunners looks at the options of the runners around the innermost program, which may choose
@@ -266,291 +284,6 @@ func (d *describer) operand(i int, intent Intent) {
 func (d *describer) hasRole(r options.Role) (arg, bool) { return d.a.hasRole(r) }
 
 func (d *describer) hasOption(names ...string) bool { return d.a.hasOption(names...) }
-
-// operands goes through the operands by their meaning.
-func (d *describer) operands() {
-	ops := d.a.operands
-	switch d.spec.Operands {
-	case "r":
-		d.each(ops, Read)
-	case "R":
-		d.recursive = true
-		d.each(ops, Read)
-	case "p", "pR":
-		d.patternOperands(ops)
-	case "w":
-		d.each(ops, Write)
-		d.addFromInput(Write)
-	case "d":
-		if d.name == "rm" && d.hasOption("-r", "-R", "--recursive") {
-			d.recursive = true
-		}
-		d.each(ops, Delete)
-		d.addFromInput(Delete)
-	case "1w":
-		d.each(d.skipMode(ops), Write)
-		d.addFromInput(Write)
-	case "1r":
-		d.each(ops, Read)
-	case "rw":
-		if len(ops) > 0 {
-			d.operand(ops[0], Read)
-		}
-		for _, i := range ops[min(1, len(ops)):] {
-			d.not(d.name + " writes its second operand")
-			d.operand(i, Write)
-		}
-	case "cp", "mv", "ln":
-		d.copyOperands(ops)
-	case "remote":
-		d.remoteOperands(ops)
-	case "url":
-		d.urlOperands(ops)
-	case "sed":
-		d.sed(ops)
-	case "awk":
-		d.awk(ops)
-	case "tar":
-		d.tar(ops)
-	case "zip":
-		if len(ops) > 0 {
-			d.operand(ops[0], Write)
-			d.each(ops[1:], Read)
-		}
-	}
-}
-
-func (d *describer) each(ops []int, intent Intent) {
-	for _, i := range ops {
-		d.operand(i, intent)
-	}
-}
-
-// addFromInput notes the paths that xargs adds.
-func (d *describer) addFromInput(intent Intent) {
-	if d.fromInput {
-		d.p.Uses = append(d.p.Uses, PathUse{Text: "(from standard input)", Intent: intent, Unknown: true, Unbased: true})
-	}
-}
-
-// skipMode leaves the mode or owner of chmod and its like out, unless a reference replaces it.
-func (d *describer) skipMode(ops []int) []int {
-	if d.hasOption("--reference") || len(ops) == 0 {
-		return ops
-	}
-	return ops[1:]
-}
-
-func (d *describer) patternOperands(ops []int) {
-	if d.spec.Operands == "pR" {
-		d.recursive = true
-	}
-	_, given := d.hasRole(options.Pattern)
-	if !given {
-		_, given = d.hasRole(options.PatternFile)
-	}
-	if !given && !d.hasOption("--files", "--type-list") && len(ops) > 0 {
-		ops = ops[1:]
-	}
-	if len(ops) == 0 && d.recursive && (!d.piped() || d.spec.Operands != "pR") {
-		d.w.addUse(d.p, d.st, &Word{Text: ".", Value: ".", Prefix: 1, flags: flagStatic}, ".", Read, true)
-	}
-	d.each(ops, Read)
-}
-
-// piped tells whether the command reads another's output, so that it does not search the directory.
-func (d *describer) piped() bool { return d.w.piped }
-
-// copyOperands notes the sources and the target of cp, mv, ln and install.
-func (d *describer) copyOperands(ops []int) {
-	if d.name == "install" && d.hasOption("-d", "--directory") {
-		d.each(ops, Write)
-		return
-	}
-	source := Read
-	if d.spec.Operands == "mv" {
-		source = Write // a moved file is gone from where it was
-	}
-	d.recursive = d.recursive || d.spec.Operands == "mv" || d.hasOption("-r", "-R", "-a", "--recursive", "--archive")
-	target, given := d.hasRole(options.TargetDir)
-	sources, last := ops, -1
-	if !given && len(ops) > 1 {
-		sources, last = ops[:len(ops)-1], ops[len(ops)-1]
-	}
-	for _, i := range sources {
-		if d.spec.Operands != "ln" || !d.hasOption("-s", "--symbolic") {
-			d.operand(i, source)
-		}
-	}
-	d.recursive = false // the target itself is one place
-	switch {
-	case given:
-		d.useValue(target.value, target.word, Write)
-		d.into(target.value, target.word, sources)
-	case last >= 0:
-		d.operand(last, Write)
-		d.into(d.words[last].Value, last, sources)
-	case len(ops) == 1 && d.spec.Operands == "ln":
-		d.into(".", ops[0], sources)
-	}
-	d.addFromInput(Write)
-}
-
-// into notes the files that appear if the target is a directory.
-func (d *describer) into(target string, word int, sources []int) {
-	for _, i := range sources {
-		s := &d.words[i]
-		if s.Unknown() || d.words[word].Unknown() {
-			continue
-		}
-		name := path.Base(path.Clean("/" + s.Value))
-		if name == "/" {
-			continue
-		}
-		joined := &Word{Text: target + "/" + name, flags: d.words[word].flags | s.flags&flagGlob}
-		joined.Value = strings.TrimSuffix(target, "/") + "/" + name
-		joined.Prefix = len(joined.Value)
-		d.w.addUse(d.p, d.st, joined, joined.Value, Write, false)
-	}
-}
-
-func (d *describer) remoteOperands(ops []int) {
-	for k, i := range ops {
-		v := d.words[i].Value
-		if head, _, ok := strings.Cut(v, ":"); ok && !strings.Contains(head, "/") {
-			d.host(head)
-			continue
-		}
-		if strings.Contains(v, "://") {
-			d.hostOfURL(v)
-			continue
-		}
-		if k == len(ops)-1 && len(ops) > 1 {
-			d.operand(i, Write)
-			d.into(v, i, ops[:k])
-			continue
-		}
-		d.recursive = true
-		d.operand(i, Read)
-	}
-	if d.name == "rsync" && d.hasOption("--delete", "--remove-source-files") {
-		d.p.Exec = append(d.p.Exec, "rsync removes files")
-	}
-}
-
-func (d *describer) urlOperands(ops []int) {
-	for _, i := range ops {
-		d.hostOfURL(d.words[i].Value)
-		if rest, ok := cutFold(d.words[i].Value, "file://"); ok {
-			if j := strings.IndexByte(rest, '/'); j >= 0 {
-				d.useValue(rest[j:], i, Read)
-			}
-		}
-	}
-	for _, o := range d.a.options {
-		if o.known && o.opt.Role == options.WritesHere {
-			d.remoteName(ops)
-			break
-		}
-	}
-	if (d.name == "wget" || d.name == "wget2") && !d.hasOption("-O", "--output-document") {
-		d.remoteName(ops)
-	}
-}
-
-// remoteName notes the file a download makes in the working directory.
-func (d *describer) remoteName(ops []int) {
-	dir := "."
-	for _, o := range d.a.options {
-		if o.name == "--output-dir" || o.name == "-P" || o.name == "--directory-prefix" {
-			dir = o.value
-		}
-	}
-	for _, i := range ops {
-		v := d.words[i].Value
-		if _, rest, ok := strings.Cut(v, "://"); ok {
-			v = rest
-		}
-		v, _, _ = strings.Cut(v, "?")
-		name := path.Base(v)
-		if !strings.Contains(v, "/") || strings.HasSuffix(v, "/") || name == "." || name == "/" {
-			name = "index.html"
-		}
-		joined := dir + "/" + name
-		word := &Word{Text: joined, Value: joined, Prefix: len(joined), flags: d.words[i].flags &^ flagGlob}
-		d.w.addUse(d.p, d.st, word, joined, Write, false)
-	}
-}
-
-func cutFold(s, prefix string) (string, bool) {
-	if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
-		return s[len(prefix):], true
-	}
-	return s, false
-}
-
-func (d *describer) host(h string) {
-	h = strings.ToLower(h)
-	if i := strings.LastIndexByte(h, '@'); i >= 0 {
-		h = h[i+1:]
-	}
-	h = strings.TrimSuffix(h, ".")
-	if h != "" && !strings.HasPrefix(h, "-") {
-		d.p.Hosts = append(d.p.Hosts, h)
-	}
-}
-
-func (d *describer) hostOfURL(v string) {
-	if _, rest, ok := strings.Cut(v, "://"); ok {
-		v = rest
-	} else if d.name == "curl" && strings.HasPrefix(v, "-") {
-		return
-	}
-	v, _, _ = strings.Cut(v, "/")
-	v, _, _ = strings.Cut(v, "?")
-	v, _, _ = strings.Cut(v, "#")
-	d.host(v)
-}
-
-func (d *describer) tar(ops []int) {
-	creates := d.hasOption("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--catenate", "--concatenate", "--delete")
-	for i := range d.p.Uses {
-		if !creates && d.p.Uses[i].Intent == Write && !d.p.Uses[i].Redirect {
-			d.p.Uses[i].Intent = Read
-		}
-	}
-	if creates {
-		d.recursive = true
-		d.each(ops, Read)
-	}
-	for i := range d.p.Uses {
-		if d.p.Uses[i].Intent == Enter && !creates {
-			d.p.Uses[i].Intent = Write // unpacks there
-		}
-	}
-	if v, ok := d.hasRole(options.ReadsPath); ok && v.name == "-I" {
-		d.runsProgram("-I runs a program")
-	}
-}
-
-func (d *describer) dd() {
-	for i := d.at + 1; i < len(d.words); i++ {
-		key, val, ok := strings.Cut(d.words[i].Value, "=")
-		if !ok {
-			if d.words[i].Unknown() {
-				d.p.Uses = append(d.p.Uses, PathUse{Text: d.words[i].Text, Intent: Write, Unknown: true, Unbased: true})
-			}
-			continue
-		}
-		switch key {
-		case "if":
-			d.useValue(val, i, Read)
-		case "of":
-			d.useValue(val, i, Write)
-		}
-	}
-	d.not("dd writes")
-}
 
 func (d *describer) test() {
 	name := d.name

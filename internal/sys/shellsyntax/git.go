@@ -1,6 +1,7 @@
 package shellsyntax
 
 import (
+	"path"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
@@ -81,6 +82,9 @@ func (d *describer) git() {
 	for _, o := range g.dirs {
 		d.use(o, Enter)
 		d.not(o.name + " works in another place")
+		if v := path.Clean(o.value); v != "." && (v != ".git" || o.name != "--git-dir") {
+			d.runsProgram(o.name + " works in another place, whose hooks and configuration would run")
+		}
 	}
 	if g.unknown {
 		d.runsProgram("has a word before the subcommand that is only known at run time")

@@ -52,7 +52,7 @@ func (d *describer) looking() {
 		d.looks, d.p.Tool = true, d.name
 	}
 	switch d.name {
-	case "go", "npm", "pip", "pip3", "docker", "kubectl":
+	case "go", "npm", "pip", "pip3":
 		d.p.Tool = d.name
 	}
 }

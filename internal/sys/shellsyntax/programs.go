@@ -111,19 +111,46 @@ func remoteModule(p string) bool {
 	return ok && head != "." && head != ".." && strings.Contains(head, ".")
 }
 
+// make notes variables that name programs, and the programs in texts that make expands.
 func (d *describer) make() {
+	for _, o := range d.a.options {
+		if o.name == "-E" || strings.HasPrefix(o.name, "--ev") {
+			d.makeText(o.value)
+		}
+	}
 	for _, i := range d.a.operands {
-		name, _, ok := strings.Cut(d.words[i].Value, "=")
+		name, value, ok := strings.Cut(d.words[i].Value, "=")
 		if !ok {
 			continue
 		}
 		switch strings.TrimRight(name, ":?+! ") {
 		case "SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "MAKE":
 			d.runsProgram(name + "= names a program")
+			d.makeText(value)
 		default:
-			if strings.ContainsAny(d.words[i].Value, "`") || strings.Contains(d.words[i].Value, "$(") || strings.Contains(d.words[i].Value, "${") {
+			if strings.HasSuffix(name, "!") || strings.ContainsAny(value, "`") || strings.Contains(value, "$(") || strings.Contains(value, "${") {
 				d.runsProgram(name + "= is expanded by make, which may run a program")
+				d.makeText(value)
 			}
+		}
+	}
+}
+
+// makeText notes the programs that a text of make's own language plainly runs: calls of shell, and recipes.
+func (d *describer) makeText(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if recipe, ok := strings.CutPrefix(line, "\t"); ok {
+			d.w.pendText(d, recipe, true)
+		} else if _, recipe, ok := strings.Cut(line, ";"); ok {
+			d.w.pendText(d, recipe, true)
+		}
+		for rest := line; ; {
+			_, after, ok := strings.Cut(rest, "shell ")
+			if !ok {
+				break
+			}
+			d.w.pendText(d, strings.TrimRight(after, ")} "), true)
+			rest = after
 		}
 	}
 }

@@ -170,6 +170,7 @@ type PathUse struct {
 	Product  bool   // made by the program itself: a permission for the program covers it inside the project
 	Input    bool   // named by the standard input of xargs and its like
 	Tree     bool   // all that a repository tracks
+	Copied   bool   // a tree that is copied: its own names appear at the target
 	Only     bool   // when Guess: the program is known to read it at most
 	Network  bool   // /dev/tcp or /dev/udp
 }

@@ -1,0 +1,265 @@
+package shellsyntax
+
+import (
+	"path"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
+)
+
+// Places yields what in the words of a command could name a place: each word after the command word, and what stands
+// in it after "=", "@", ":", ",", ";", or in braces and quotes of an option's own little language. Left out are addresses
+// with a scheme, words that are known to be text (patterns, messages, scripts) and places inside of a container. Of a
+// place that the program reads at most, [PathUse.Only] is set.
+//
+// It is worked out anew with each call: only the few parts a pattern would allow are asked for it.
+func (p *Part) Places(yield func(PathUse) bool) {
+	if p.Kind != Command || len(p.Forms) == 0 || p.dirs == nil {
+		return
+	}
+	last := p.Forms[len(p.Forms)-1]
+	kinds := p.wordKinds(last)
+	for i := last.At + 1; i < len(p.Words); i++ {
+		k := kinds[i-last.At]
+		if k.text {
+			continue
+		}
+		w := &p.Words[i]
+		value := w.Value[min(k.from, len(w.Value)):]
+		if k.mount {
+			value = mounted(value)
+		}
+		for v := range pieces(value) {
+			for _, d := range p.dirs.list {
+				u := PathUse{Text: w.Text, Intent: Write, Guess: true, Only: k.read, Unknown: w.Unknown(), Glob: w.Glob()}
+				if u.Path = absolute(d, v, p.dirs.home); u.Path != "" && !yield(u) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// wordKind is what is known of a word beforehand.
+type wordKind struct {
+	text  bool // no place
+	read  bool // read at most
+	mount bool // a place, a colon and a place inside of a container
+	from  int  // where its value begins: an option stands before it
+}
+
+// wordKinds tells of each word from the name of the program on what it is.
+func (p *Part) wordKinds(form Form) []wordKind {
+	kinds := make([]wordKind, len(p.Words)-form.At)
+	name := baseName(form.Name)
+	for i := range kinds[1:] {
+		w := &p.Words[form.At+1+i]
+		kinds[i+1].text = i > 0 && !strings.Contains(w.Value, "..") && takesPattern(p.Words[form.At+i].Value)
+		if at := optionValue(w.Value); at > 0 {
+			kinds[i+1].from = at
+		}
+	}
+	s := options.Find(name)
+	if s == nil {
+		return kinds
+	}
+	a := takeArgs(s, p.Words, form.At)
+	if name == "git" {
+		g := readGitGlobal(p.Words, form.At)
+		sub := &options.Spec{}
+		if g.sub < len(p.Words) {
+			kinds[g.sub-form.At].text = true
+			if known := options.Find("git").Sub(p.Words[g.sub].Text); known != nil {
+				sub = known
+			}
+		}
+		a = takeArgs(sub, p.Words, min(g.sub, len(p.Words)-1))
+	}
+	for _, o := range a.options {
+		k := &kinds[o.word-form.At]
+		switch o.opt.Role {
+		case options.Text, options.Pattern:
+			k.text = true
+		case options.Script:
+			k.text = name != "psql" && name != "mysql" && name != "mariadb" && name != "sqlite3"
+		case options.DataArg:
+			k.text = !strings.HasPrefix(o.value, "@")
+		case options.FormArg:
+			k.text = !strings.ContainsAny(o.value, "@<")
+		case options.Mount:
+			k.mount = true
+		case options.ReadsPath, options.PatternFile, options.ProgramFile, options.NamesFile, options.ConfigFile:
+			k.read = true
+		}
+		if o.opt.Arg == options.TwoArgs {
+			k.text = true
+			kinds[o.word-1-form.At].text = true
+		}
+		k.from = o.from
+	}
+	p.operandKinds(kinds, &a, form, name)
+	return kinds
+}
+
+// operandKinds tells what the operands are.
+func (p *Part) operandKinds(kinds []wordKind, a *args, form Form, name string) {
+	ops := a.operands
+	mark := func(list []int, set func(*wordKind)) {
+		for _, i := range list {
+			set(&kinds[i-form.At])
+		}
+	}
+	text := func(k *wordKind) { k.text = true }
+	read := func(k *wordKind) { k.read = true }
+	_, inPlace := a.hasRole(options.InPlace)
+	switch a.spec.Operands {
+	case "t", "0", "date", "ps", "printf":
+		mark(ops, text)
+	case "r", "R", "read", "test", "strings", "find":
+		if !inPlace {
+			mark(ops, read)
+		}
+	case "p", "pR", "sed", "awk", "jq":
+		_, given := a.hasRole(options.Pattern)
+		_, script := a.hasRole(options.Script)
+		if !given && !script && len(ops) > 0 {
+			mark(ops[:1], text)
+			ops = ops[1:]
+		}
+		if !inPlace {
+			mark(ops, read)
+		}
+	case "container":
+		mark(ops, text)
+	case "remote":
+		for _, i := range ops {
+			if head, _, ok := strings.Cut(p.Words[i].Value, ":"); ok && head != "" && !strings.ContainsAny(head, "/~.") {
+				kinds[i-form.At].text = true
+			}
+		}
+	}
+	if p.ReadOnly {
+		mark(ops, read)
+	}
+	if name == "docker" || name == "podman" || name == "kubectl" || name == "oc" {
+		if a.sub == "cp" || strings.HasSuffix(a.sub, " cp") {
+			for _, i := range ops {
+				if head, _, ok := strings.Cut(p.Words[i].Value, ":"); ok && head != "" && !strings.ContainsAny(head, "~.") && head[0] != '/' {
+					kinds[i-form.At].text = true
+				}
+			}
+		}
+	}
+}
+
+// takesPattern tells options of test programs whose value is the name or pattern of a test.
+func takesPattern(option string) bool {
+	switch strings.TrimLeft(option, "-") {
+	case "grep", "run", "testNamePattern", "test-name-pattern", "fgrep":
+		return strings.HasPrefix(option, "-")
+	}
+	return false
+}
+
+// optionValue returns where a value may begin in a word that is an option with a value joined to it: -I/usr/include.
+func optionValue(v string) int {
+	if len(v) < 3 || v[0] != '-' {
+		return 0
+	}
+	if i := strings.IndexByte(v, '='); i > 0 {
+		if takesPattern(v[:i]) {
+			return len(v)
+		}
+		return 0
+	}
+	return max(strings.IndexAny(v, "/~."), 0)
+}
+
+// mounted is the place outside of the container.
+func mounted(v string) string {
+	if !strings.Contains(v, "=") {
+		from, _, _ := strings.Cut(v, ":")
+		return from
+	}
+	for field := range strings.SplitSeq(v, ",") {
+		if key, val, _ := strings.Cut(field, "="); key == "src" || key == "source" {
+			return val
+		}
+	}
+	return ""
+}
+
+// pieces yields a value and its pieces, addresses with a scheme left out.
+func pieces(v string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		if len(v) > 1<<14 {
+			yield("/") // nothing that long is looked at: it could be anywhere
+			return
+		}
+		v = withoutAddresses(v)
+		if v == "" || !yield(v) {
+			return
+		}
+		if !strings.ContainsAny(v, "=@:,;{}\"'()<>|&[] \t\n") {
+			return
+		}
+		for piece := range strings.FieldsFuncSeq(v, func(r rune) bool { return strings.ContainsRune("=@:,;{}\"'()<>|&[] \t\n", r) }) {
+			if piece != v && !yield(piece) {
+				return
+			}
+		}
+	}
+}
+
+// withoutAddresses cuts addresses out of a text, but for those of files: what is left of them is the place.
+func withoutAddresses(v string) string {
+	for from := 0; ; {
+		i := strings.Index(v[from:], ":/")
+		if i < 0 {
+			return v
+		}
+		i += from
+		start := i
+		for start > 0 && isSchemeByte(v[start-1]) {
+			start--
+		}
+		scheme := strings.ToLower(v[start:i])
+		switch {
+		case strings.HasSuffix(scheme, "file"):
+			rest := strings.TrimLeft(v[i+1:], "/")
+			v = v[:start] + " /" + rest
+			from = start + 2
+		case len(scheme) > 1 && strings.HasPrefix(v[i:], "://"):
+			end := strings.IndexAny(v[i:], " \t\n\"'{}")
+			if end < 0 {
+				return v[:start]
+			}
+			v = v[:start] + v[i+end:]
+			from = start
+		default:
+			from = i + 2
+		}
+	}
+}
+
+func isSchemeByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'
+}
+
+// absolute makes a piece of a word absolute; empty when it is no place.
+func absolute(dir, v, home string) string {
+	switch {
+	case v == "" || v == "-" || inertDevice(v, Read):
+		return ""
+	case v == "~" || strings.HasPrefix(v, "~/"):
+		if home == "" {
+			return "/"
+		}
+		return path.Clean(home + "/" + v[1:])
+	case strings.HasPrefix(v, "~"):
+		return "/" + v // somebody's home
+	case strings.HasPrefix(v, "/"):
+		return path.Clean(v)
+	}
+	return path.Clean(dir + "/" + v)
+}
