@@ -16,6 +16,8 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/feature/task"
 	"github.com/myelin-agent/myelin/internal/feature/todo"
+	"github.com/myelin-agent/myelin/internal/providers/discover"
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/twotier"
 	"github.com/myelin-agent/myelin/internal/tools/ask"
@@ -189,12 +191,22 @@ func (s *Session) webFetch() tool.Tool {
 		Cache: func(ctx context.Context, key string, load func(context.Context) ([]byte, error)) ([]byte, error) {
 			return s.rooms.pages.Get(ctx, twotier.SessionKey(s.part.session.Get().ID, "WebFetch", []byte(key)), load)
 		},
-		AllowPrivate: func(host string) bool {
-			d := s.rooms.gate.decide(permission.Request{Tool: "WebFetch", Traits: tool.Traits{ReadOnly: true, Hosts: []string{host}}, Cwd: s.scope.Cwd()})
-			return d.Behavior == permission.Allow && d.Reason.Kind == permission.ByRule
-		},
+		Opens: s.opens, Proxy: discover.Proxy(s.rooms.env().Value),
 		UserAgent: "myelin/" + s.opts.Version, Now: s.effects.Now,
 	})
+}
+
+// opens says how near a fetched host may be. Only a rule for this very host opens more than the public
+// network: an address or localhost wherever it is, a name on a private network.
+func (s *Session) opens(host netname.Host) netname.Reach {
+	d := s.rooms.gate.decide(permission.Request{Tool: "WebFetch", Traits: tool.Traits{ReadOnly: true, Hosts: []string{host.URLHost()}}, Cwd: s.scope.Cwd()})
+	switch {
+	case d.Behavior != permission.Allow || d.Reason.Kind != permission.ByRule || !permission.NamesHost(d, host):
+		return netname.Public
+	case host.Addr.IsValid() || host.IsLocalhost():
+		return netname.Machine
+	}
+	return netname.Network
 }
 
 // searchWeb lets the provider search.

@@ -3,16 +3,18 @@ package confine
 import (
 	"cmp"
 	"context"
+	"net"
 	"strconv"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
 
 // decideHost decides a connection of a sandboxed command: lists and rules, then the classifier in auto
 // mode, or whoever can answer. There is one question a host; others wait for its answer.
-func (c *Confiner) decideHost(ctx context.Context, to sandbox.Host) sandbox.Decision {
+func (c *Confiner) decideHost(ctx context.Context, to netname.Endpoint) sandbox.Decision {
 	host, port := to.Name, strconv.Itoa(to.Port)
 	d := permission.DecideHost(host, port, c.hostPolicy())
 	switch {
@@ -43,7 +45,7 @@ type hostAsk struct {
 // once settles what no list decides, or waits for the answer to the same question.
 func (c *Confiner) once(ctx context.Context, host, port string, classify bool) sandbox.Decision {
 	mine := &hostAsk{done: make(chan struct{})}
-	if other, waits := c.asks.LoadOrStore(host+":"+port, mine); waits {
+	if other, waits := c.asks.LoadOrStore(net.JoinHostPort(host, port), mine); waits {
 		select {
 		case <-other.(*hostAsk).done:
 			return other.(*hostAsk).answer
@@ -87,7 +89,7 @@ func (c *Confiner) classified(ctx context.Context, host, port string) (sandbox.D
 		if withdrawn = p.Mode != before.Mode || p.Revision != before.Revision; withdrawn {
 			return p
 		}
-		return p.WithHost(host+":"+port, permission.HostFor{Allow: allowed, Until: map[bool]string{true: "content", false: "turn"}[allowed]})
+		return p.WithHost(net.JoinHostPort(host, port), permission.HostFor{Allow: allowed, Until: map[bool]string{true: "content", false: "turn"}[allowed]})
 	})
 	switch {
 	case withdrawn:
@@ -105,7 +107,7 @@ func (c *Confiner) ask(ctx context.Context, host, port string) sandbox.Decision 
 		Rules: []proto.RuleValue{{ToolName: "WebFetch", RuleContent: "domain:" + host}},
 	}
 	answer, err := c.given.Ask(ctx, proto.Ask{
-		ID: c.given.NewID(), Kind: proto.AskHost, Title: "A command wants to connect to " + host + ":" + port, Text: host + ":" + port,
+		ID: c.given.NewID(), Kind: proto.AskHost, Title: "A command wants to connect to " + net.JoinHostPort(host, port), Text: net.JoinHostPort(host, port),
 		Reason: "the host is on no list", Rule: "WebFetch(domain:" + host + ")",
 		Options: []proto.Option{
 			{ID: permission.AnswerSession, Label: "Yes, for this session", Behavior: "allow"},
@@ -119,7 +121,7 @@ func (c *Confiner) ask(ctx context.Context, host, port string) sandbox.Decision 
 		until = "session"
 	}
 	c.given.State.Set(func(p *permission.State) *permission.State {
-		return p.WithHost(host+":"+port, permission.HostFor{Allow: allowed, Until: until})
+		return p.WithHost(net.JoinHostPort(host, port), permission.HostFor{Allow: allowed, Until: until})
 	})
 	if allowed && answer.Option == permission.AnswerAlways {
 		c.given.Grant(always)

@@ -9,7 +9,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
-	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
 
 // slice is a slice of the state that lies alone.
@@ -41,7 +41,7 @@ func faked(t *testing.T) (c *Confiner, state *slice, asked *atomic.Int32, verdic
 	return c, state, asked, verdict
 }
 
-var example = sandbox.Host{Name: "example.com", Port: 443}
+var example = netname.Endpoint{Host: netname.Host{Name: "example.com"}, Port: 443}
 
 // In auto mode the classifier decides about hosts, once for the same host and port.
 func TestAutoModeClassifiesHosts(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAutoModeClassifiesHosts(t *testing.T) {
 		t.Errorf("asked %d times, kept %+v", asked.Load(), got)
 	}
 	*verdict = permission.Verdict{Kind: permission.VerdictBlock, Reason: "it looks like a drop"}
-	other := sandbox.Host{Name: "drop.example", Port: 80}
+	other := netname.Endpoint{Host: netname.Host{Name: "drop.example"}, Port: 80}
 	if d := c.decideHost(t.Context(), other); d.Allow || d.Why != "the classifier blocked the host: it looks like a drop" {
 		t.Errorf("%+v", d)
 	}

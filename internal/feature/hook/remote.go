@@ -13,12 +13,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
 
 // plainClient follows redirects within one host only.
 func plainClient() *http.Client {
 	return &http.Client{CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		if len(via) > 5 || req.URL.Host != via[0].URL.Host {
+		if len(via) > 5 || !netname.Same(req.URL, via[0].URL) {
 			return errors.New("a redirect to another host is not followed")
 		}
 		return nil
@@ -27,7 +29,7 @@ func plainClient() *http.Client {
 
 // post sends the input to a URL.
 func (h *Hooks) post(ctx context.Context, spec Spec, x *Handler, input json.RawMessage) answer {
-	if h.cfg.HTTPURLs != nil && !slices.ContainsFunc(*h.cfg.HTTPURLs, func(p string) bool { return urlMatches(p, x.URL) }) {
+	if h.cfg.HTTPURLs != nil && !urlAllowed(*h.cfg.HTTPURLs, x.URL) {
 		return answer{failure: "its URL is not in allowedHttpHookUrls"}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.URL, bytes.NewReader(input))
@@ -87,49 +89,14 @@ func (h *Hooks) header(x *Handler, value string) string {
 	})
 }
 
-// urlMatches compares a URL with a pattern: * matches any run of characters, the host is compared
-// without case and without a dot at its end.
-func urlMatches(pattern, target string) bool {
+// urlAllowed compares the URL of a handler with the entries of allowedHttpHookUrls. An entry that is
+// no pattern allows nothing.
+func urlAllowed(entries []string, target string) bool {
 	u, err := url.Parse(target)
-	if err != nil || u.User != nil {
-		return false
-	}
-	u.Host = strings.ToLower(u.Host)
-	if host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port(); port == "" {
-		u.Host = host
-	} else {
-		u.Host = host + ":" + port
-	}
-	scheme, rest, ok := strings.Cut(pattern, "://")
-	if ok {
-		host, path, slash := strings.Cut(rest, "/")
-		pattern = strings.ToLower(scheme) + "://" + strings.TrimSuffix(strings.ToLower(host), ".")
-		if slash {
-			pattern += "/" + path
-		}
-	}
-	return wildcard(pattern, u.String())
-}
-
-// wildcard matches s against a pattern in which * stands for any run of characters, in linear time.
-func wildcard(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == s
-	}
-	if !strings.HasPrefix(s, parts[0]) {
-		return false
-	}
-	s = s[len(parts[0]):]
-	last := parts[len(parts)-1]
-	for _, p := range parts[1 : len(parts)-1] {
-		i := strings.Index(s, p)
-		if i < 0 {
-			return false
-		}
-		s = s[i+len(p):]
-	}
-	return strings.HasSuffix(s, last)
+	return err == nil && slices.ContainsFunc(entries, func(entry string) bool {
+		p, err := netname.ParseURLPattern(entry)
+		return err == nil && p.Allows(u)
+	})
 }
 
 // callTool lets a tool of a connected server answer.

@@ -1,212 +1,13 @@
 package permission
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
-
-// hostPattern is one pattern for hosts.
-type hostPattern struct {
-	any    bool   // every host
-	sub    string // subdomains of this, at any depth, not itself
-	host   string // canonical; may hold "*" within a label
-	port   string // empty: every port
-	labels bool   // host holds a "*"
-	// ambiguous: an IPv6 address without brackets that could be read with or without a port.
-	ambiguous []string
-}
-
-// ErrHostPattern is wrapped by the errors about host patterns.
-var ErrHostPattern = errors.New("bad host pattern")
-
-// parseHostPattern reads a pattern. inner tells whether "*" may stand inside a label (rules for
-// WebFetch), which lists of the sandbox do not take.
-func parseHostPattern(text string, inner bool) (hostPattern, error) {
-	text = strings.TrimSpace(text)
-	bad := func(why string) (hostPattern, error) {
-		return hostPattern{}, fmt.Errorf("%w %q: %s", ErrHostPattern, text, why)
-	}
-	switch {
-	case text == "":
-		return bad("it is empty")
-	case text == "*":
-		return hostPattern{any: true}, nil
-	case strings.ContainsAny(text, "@/?#\\ \t\n\x00"):
-		return bad("a host has no scheme, user, path, query or blank")
-	}
-	if strings.HasPrefix(text, "[") {
-		return bracketed(text)
-	}
-	if strings.Count(text, ":") > 1 {
-		return bareV6(text)
-	}
-	host, port := splitPort(text)
-	if port != "" && !validPort(port) {
-		return bad("the port is no number from 1 to 65535")
-	}
-	p := hostPattern{port: port}
-	if rest, ok := strings.CutPrefix(host, "*."); ok {
-		if rest == "" || strings.Contains(rest, "*") {
-			return bad("a wildcard stands for subdomains alone: *.example.com")
-		}
-		p.sub = canonicalHost(rest)
-		return p, nil
-	}
-	if strings.Contains(host, "*") {
-		if !inner {
-			return bad("a wildcard stands for subdomains alone: *.example.com")
-		}
-		p.labels = true
-	}
-	p.host = canonicalHost(host)
-	return p, nil
-}
-
-func bracketed(text string) (hostPattern, error) {
-	end := strings.IndexByte(text, ']')
-	if end < 0 {
-		return hostPattern{}, fmt.Errorf("%w %q: the bracket is not closed", ErrHostPattern, text)
-	}
-	addr, err := netip.ParseAddr(text[1:end])
-	if err != nil {
-		return hostPattern{}, fmt.Errorf("%w %q: no IPv6 address in the brackets", ErrHostPattern, text)
-	}
-	p := hostPattern{host: canonicalHost(addr.String())}
-	rest := text[end+1:]
-	if rest == "" {
-		return p, nil
-	}
-	p.port = strings.TrimPrefix(rest, ":")
-	if !strings.HasPrefix(rest, ":") || !validPort(p.port) {
-		return hostPattern{}, fmt.Errorf("%w %q: after the bracket only :PORT may follow", ErrHostPattern, text)
-	}
-	return p, nil
-}
-
-// bareV6 reads an address without brackets. "1::2:443" is an address, or an address and a port.
-func bareV6(text string) (hostPattern, error) {
-	var p hostPattern
-	if addr, err := netip.ParseAddr(text); err == nil {
-		p.host = canonicalHost(addr.String())
-	}
-	i := strings.LastIndexByte(text, ':')
-	if addr, err := netip.ParseAddr(text[:i]); err == nil && validPort(text[i+1:]) {
-		p.ambiguous = []string{canonicalHost(addr.String()), text[i+1:]}
-	}
-	if p.host == "" && p.ambiguous == nil {
-		return p, fmt.Errorf("%w %q: it is neither a host nor an address", ErrHostPattern, text)
-	}
-	if p.host == "" {
-		p.host, p.port, p.ambiguous = p.ambiguous[0], p.ambiguous[1], nil
-	}
-	return p, nil
-}
-
-func validPort(s string) bool {
-	n, err := strconv.Atoi(s)
-	return err == nil && n > 0 && n < 65536
-}
-
-// splitPort takes ":port" off a host. IPv6 addresses need brackets for that.
-func splitPort(s string) (host, port string) {
-	if strings.HasPrefix(s, "[") {
-		if h, p, err := net.SplitHostPort(s); err == nil {
-			return h, p
-		}
-		return strings.Trim(s, "[]"), ""
-	}
-	if strings.Count(s, ":") != 1 {
-		return s, ""
-	}
-	host, port, _ = strings.Cut(s, ":")
-	return host, port
-}
-
-// matches compares a canonical host, and the port where both name one.
-func (p hostPattern) matches(host, port string) bool {
-	if p.port != "" && port != p.port {
-		return false
-	}
-	switch {
-	case p.any:
-		return true
-	case p.sub != "":
-		return strings.HasSuffix(host, "."+p.sub)
-	case p.labels:
-		return labelsMatch(p.host, host)
-	}
-	return host == p.host
-}
-
-// matchesAnyReading is matches for deny lists: every reading of an ambiguous pattern counts.
-func (p hostPattern) matchesAnyReading(host, port string) bool {
-	if p.matches(host, port) {
-		return true
-	}
-	return len(p.ambiguous) == 2 && host == p.ambiguous[0] && port == p.ambiguous[1]
-}
-
-// labelsMatch compares label by label: a "*" stays within its label.
-func labelsMatch(pattern, host string) bool {
-	pl, hl := strings.Split(pattern, "."), strings.Split(host, ".")
-	if len(pl) != len(hl) {
-		return false
-	}
-	for i := range pl {
-		if !matchStars(pl[i], hl[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// canonicalHost brings a host into one spelling: lower case, no trailing dot, internationalised names
-// in their A-label form, addresses as the standard library prints them, v4-mapped ones as IPv4, and
-// the odd spellings of IPv4 (decimal, octal, hexadecimal, fewer parts) resolved as resolvers do.
-func canonicalHost(h string) string {
-	h = strings.ToLower(strings.TrimSuffix(strings.Trim(h, "[]"), "."))
-	if addr, err := netip.ParseAddr(h); err == nil {
-		return addr.Unmap().WithZone("").String()
-	}
-	if addr, ok := oddIPv4(h); ok {
-		return addr
-	}
-	return toASCII(h)
-}
-
-// oddIPv4 reads what inet_aton takes: one to four numbers in base 8, 10 or 16.
-func oddIPv4(h string) (string, bool) {
-	parts := strings.Split(h, ".")
-	if len(parts) > 4 || h == "" || h[0] < '0' || h[0] > '9' {
-		return "", false
-	}
-	var v uint64
-	for i, p := range parts {
-		n, err := strconv.ParseUint(p, 0, 32)
-		if len(p) > 1 && p[0] == '0' && p[1] != 'x' {
-			n, err = strconv.ParseUint(p, 8, 32)
-		}
-		if err != nil {
-			return "", false
-		}
-		if i < len(parts)-1 {
-			if n > 255 {
-				return "", false
-			}
-			v |= n << (8 * (3 - i))
-			continue
-		}
-		if bits := 8 * (5 - len(parts)); bits < 32 && n >= 1<<bits {
-			return "", false
-		}
-		v |= n
-	}
-	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}).String(), true
-}
 
 // documentationHost tells the hosts whose pages may be fetched without asking: the documentation of
 // languages and widely used tools, none of which shows what strangers upload.
@@ -250,7 +51,7 @@ type HostDecision struct {
 func HostProblems(entries []string) []error {
 	var out []error
 	for _, entry := range entries {
-		if _, err := parseHostPattern(entry, false); err != nil {
+		if _, err := netname.ParsePattern(entry, false); err != nil {
 			out = append(out, err)
 		}
 	}
@@ -260,44 +61,71 @@ func HostProblems(entries []string) []error {
 // DecideHost decides about a connection to host and port. A host that is no clean name or address is
 // denied. It is pure.
 func DecideHost(host, port string, p HostPolicy) HostDecision {
-	if why := badHost(host); why != "" {
-		return HostDecision{Behavior: Deny, Reason: why, Host: host}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return HostDecision{Behavior: Deny, Reason: fmt.Sprintf("%q is no port", port), Host: host}
 	}
-	canon := canonicalHost(host)
+	to, err := netname.ParsePort(host, number)
+	if err != nil {
+		return HostDecision{Behavior: Deny, Reason: err.Error(), Host: host}
+	}
 	d := func(b Behavior, pattern, reason string) HostDecision {
-		return HostDecision{Behavior: b, Reason: reason, Pattern: pattern, Host: canon, Named: pattern != "" && namesAddress(pattern)}
+		return HostDecision{Behavior: b, Reason: reason, Pattern: pattern, Host: to.Name}
 	}
-	for _, entry := range append(append([]string{}, p.ManagedDenied...), p.Denied...) {
-		pat, err := parseHostPattern(entry, false)
-		if err == nil && pat.matchesAnyReading(canon, port) || err != nil && deniesAnyway(entry, canon) {
+	for _, entry := range slices.Concat(p.ManagedDenied, p.Denied) {
+		if pat, ok := denyPattern(entry); ok && pat.Denies(to.Host, to.Port) {
 			return d(Deny, entry, "denied by the entry "+entry)
 		}
 	}
-	if r := p.Rules.hostRule(DenyList, canon); r != nil {
+	if r := p.Rules.hostRule(DenyList, to.Host); r != nil {
 		return d(Deny, r.rule.Text, "denied by the rule "+r.rule.Text+" ("+r.rule.Where()+")")
 	}
-	allowed := p.ManagedAllowed
-	if !p.ManagedOnly {
-		allowed = append(append([]string{}, p.ManagedAllowed...), p.Allowed...)
-	}
-	for _, entry := range allowed {
-		pat, err := parseHostPattern(entry, false)
-		if err == nil && len(pat.ambiguous) == 0 && pat.matches(canon, port) {
-			return d(Allow, entry, "allowed by the entry "+entry)
-		}
+	if entry, named, ok := p.allows(to); ok {
+		out := d(Allow, entry, "allowed by the entry "+entry)
+		out.Named = named
+		return out
 	}
 	if p.ManagedOnly {
 		return d(Deny, "", "only hosts of managed settings are allowed")
 	}
-	if r := p.Rules.hostRule(AskList, canon); r == nil {
-		if r := p.Rules.hostRule(AllowList, canon); r != nil {
-			return d(Allow, r.rule.Text, "allowed by the rule "+r.rule.Text+" ("+r.rule.Where()+")")
+	if p.Rules.hostRule(AskList, to.Host) == nil {
+		if r := p.Rules.hostRule(AllowList, to.Host); r != nil {
+			out := d(Allow, r.rule.Text, "allowed by the rule "+r.rule.Text+" ("+r.rule.Where()+")")
+			out.Named = r.host.NamesInside()
+			return out
 		}
 	}
-	for _, key := range []string{net.JoinHostPort(canon, port), canon} {
+	return p.otherwise(to, d)
+}
+
+// denyPattern reads an entry of a list that denies: one that is malformed still denies what it may mean.
+func denyPattern(entry string) (netname.Pattern, bool) {
+	if pat, err := netname.ParsePattern(entry, false); err == nil {
+		return pat, true
+	}
+	return netname.WidestPattern(entry)
+}
+
+// allows finds the entry that allows a connection; named tells that it means an address or this machine.
+func (p HostPolicy) allows(to netname.Endpoint) (entry string, named, ok bool) {
+	lists := [][]string{p.ManagedAllowed, p.Allowed}
+	if p.ManagedOnly {
+		lists = lists[:1]
+	}
+	for _, entry := range slices.Concat(lists...) {
+		if pat, err := netname.ParsePattern(entry, false); err == nil && pat.Allows(to.Host, to.Port) {
+			return entry, pat.NamesInside(), true
+		}
+	}
+	return "", false, false
+}
+
+// otherwise decides what no entry and no rule did: answers given before, then the mode.
+func (p HostPolicy) otherwise(to netname.Endpoint, d func(b Behavior, pattern, reason string) HostDecision) HostDecision {
+	for _, key := range []string{to.String(), to.Name} {
 		if ok, known := p.Granted[key]; known {
 			if ok {
-				return d(Allow, canon, "allowed for this session")
+				return d(Allow, to.Name, "allowed for this session")
 			}
 			return d(Deny, "", "denied before")
 		}
@@ -315,53 +143,8 @@ func DecideHost(host, port string, p HostPolicy) HostDecision {
 	return out
 }
 
-// badHost tells why a host cannot be what it seems.
-func badHost(h string) string {
-	if h == "" || len(h) > 253 {
-		return "the host is empty or longer than 253 characters"
-	}
-	if strings.HasPrefix(h, ".") || strings.Contains(h, "..") {
-		return "the host has an empty label"
-	}
-	for _, r := range h {
-		if r <= ' ' || r == 0x7f || strings.ContainsRune("@/\\?#%\"'`<>|^{}", r) {
-			return fmt.Sprintf("the host holds the character %q", r)
-		}
-	}
-	return ""
-}
-
-// namesAddress tells whether an entry means an address or this machine itself.
-func namesAddress(entry string) bool {
-	host, _ := splitPort(entry)
-	if strings.HasPrefix(entry, "[") {
-		return true
-	}
-	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil || strings.EqualFold(host, "localhost")
-}
-
-// deniesAnyway reads a bad entry of a deny list as widely as it can be meant.
-func deniesAnyway(entry, host string) bool {
-	entry = strings.ToLower(strings.TrimSpace(entry))
-	if _, rest, ok := strings.Cut(entry, "://"); ok {
-		entry = rest
-	}
-	if i := strings.LastIndexByte(entry, '@'); i >= 0 {
-		entry = entry[i+1:]
-	}
-	if i := strings.IndexAny(entry, "/?#"); i >= 0 {
-		entry = entry[:i]
-	}
-	name, _ := splitPort(entry)
-	if name == "" {
-		return false
-	}
-	return matchStars(canonicalHost(name), host)
-}
-
-// hostRule finds a WebFetch rule for a canonical host.
-func (r *Rules) hostRule(list List, host string) *compiled {
+// hostRule finds a WebFetch rule for a host.
+func (r *Rules) hostRule(list List, host netname.Host) *compiled {
 	if r == nil || r.byTool == nil {
 		return nil
 	}
@@ -370,14 +153,11 @@ func (r *Rules) hostRule(list List, host string) *compiled {
 		return nil
 	}
 	for _, x := range t.specs {
-		if x.rule.List != list {
-			continue
-		}
-		if pat, err := parseHostPattern(x.value, true); err == nil && pat.matches(host, "") {
+		if x.rule.List == list && x.matchesHost(host) {
 			return x
 		}
 	}
-	if list == DenyList {
+	if list != AllowList {
 		for _, x := range t.bare {
 			if x.rule.List == list && x.value != "" {
 				return x
@@ -385,4 +165,31 @@ func (r *Rules) hostRule(list List, host string) *compiled {
 		}
 	}
 	return nil
+}
+
+// matchesHost compares the host of a WebFetch rule: allow grants what is meant, deny and ask whatever
+// could be.
+func (x *compiled) matchesHost(h netname.Host) bool {
+	if x.rule.List == AllowList {
+		return x.host.Allows(h, 0)
+	}
+	return x.host.Denies(h, 0)
+}
+
+// NamesHost reports whether a rule that decided names the host itself, not by a wildcard: who wrote it
+// meant this very host, on a private network, too.
+func NamesHost(d Decision, host netname.Host) bool {
+	for _, m := range d.Matched {
+		parsed, err := ParseRule(m.Rule)
+		if err != nil {
+			continue
+		}
+		spec, ok := strings.CutPrefix(parsed.Specifier, "domain:")
+		if pat, err := netname.ParsePattern(spec, true); ok && err == nil {
+			if one, exact := pat.Exact(); exact && one == host {
+				return true
+			}
+		}
+	}
+	return false
 }

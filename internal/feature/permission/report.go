@@ -102,7 +102,7 @@ func coversRule(y, x *compiled) bool {
 	case "Read", "Edit", "Cd":
 		return coversPath(y, x)
 	case "WebFetch":
-		return coversHost(y, x)
+		return y.host.CoversAll(x.host)
 	}
 	return y.parsed.Specifier == x.parsed.Specifier || matchStars(y.parsed.Specifier, strings.ReplaceAll(x.parsed.Specifier, "*", anything))
 }
@@ -133,20 +133,4 @@ func coversPath(y, x *compiled) bool {
 		return y.path.pattern.String() == x.path.pattern.String()
 	}
 	return y.path.pattern.Covers(strings.ReplaceAll(strings.ReplaceAll(sample, "**", anything), "*", anything))
-}
-
-func coversHost(y, x *compiled) bool {
-	yp, errY := parseHostPattern(y.value, true)
-	xp, errX := parseHostPattern(x.value, true)
-	switch {
-	case errY != nil || errX != nil:
-		return false
-	case yp.any:
-		return true
-	case xp.any:
-		return false
-	case xp.sub != "":
-		return yp.sub != "" && (yp.sub == xp.sub || strings.HasSuffix(xp.sub, "."+yp.sub))
-	}
-	return yp.matches(strings.ReplaceAll(xp.host, "*", anything), "")
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 )
 
@@ -60,7 +61,8 @@ type compiled struct {
 	value  string
 	shell  shellText
 	path   pathRule
-	broad  bool // grants running anything: set aside in auto mode
+	host   netname.Pattern // of a WebFetch rule
+	broad  bool            // grants running anything: set aside in auto mode
 	isGlob bool
 }
 
@@ -295,13 +297,13 @@ func (c *compiler) domain(t *toolRules, x *compiled, spec string) {
 		c.problem(x.rule, true, true, "a WebFetch rule is WebFetch(domain:HOST), not %q", spec)
 		return
 	}
-	pat, err := parseHostPattern(strings.TrimSpace(host), true)
+	pat, err := netname.ParsePattern(host, true)
 	if err != nil {
 		c.problem(x.rule, true, true, "%w", err)
 		return
 	}
-	x.value = host
-	if pat.any {
+	x.value, x.host = host, pat
+	if pat.Any() {
 		t.bare = append(t.bare, x)
 		return
 	}

@@ -315,7 +315,7 @@ func (s *shellEval) describePart(i int) string {
 		}
 	}
 	if len(p.Hosts) > 0 {
-		note("talks to %s", strings.Join(p.Hosts, ", "))
+		note("talks to %s", visible.Exact(strings.Join(p.Hosts, ", ")))
 	}
 	if len(p.Unknown) > 0 {
 		note("%s", p.Unknown[0])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 )
 
@@ -76,12 +77,8 @@ func (e *eval) specMatches(r *compiled) bool {
 	spec := r.parsed.Specifier
 	switch e.req.Tool {
 	case "WebFetch":
-		pat, err := parseHostPattern(r.value, true)
-		if err != nil {
-			return false
-		}
-		host, _ := e.fetchHost()
-		return host != "" && pat.matches(host, "")
+		host, ok := e.fetchHost()
+		return ok && r.matchesHost(host)
 	case "Agent":
 		return agentMatches(spec, e.field("subagent_type"))
 	case "Skill":
@@ -319,38 +316,41 @@ func (e *eval) fileRead() Decision {
 }
 
 // fetchHost is the host of the URL a fetch is about.
-func (e *eval) fetchHost() (host string, ok bool) {
+func (e *eval) fetchHost() (host netname.Host, ok bool) {
+	var name string
 	if raw := e.field("url"); raw != "" {
 		u, err := url.Parse(raw)
-		if err != nil || u.Hostname() == "" {
-			return "", false
+		if err != nil {
+			return netname.Host{}, false
 		}
-		return canonicalHost(u.Hostname()), true
+		name = u.Hostname()
+	} else if len(e.req.Traits.Hosts) > 0 {
+		var err error
+		if name, _, err = netname.Split(e.req.Traits.Hosts[0]); err != nil {
+			return netname.Host{}, false
+		}
 	}
-	if len(e.req.Traits.Hosts) > 0 {
-		host, _ := splitPort(e.req.Traits.Hosts[0])
-		return canonicalHost(host), true
-	}
-	return "", false
+	host, err := netname.Parse(name)
+	return host, err == nil
 }
 
 func (e *eval) webFetch() Decision {
 	host, ok := e.fetchHost()
 	switch {
 	case !ok:
-		return Decision{Behavior: Ask, Once: true, Reason: Reason{Kind: ByOther, Text: "the URL names no host"}}
+		return Decision{Behavior: Ask, Once: true, Reason: Reason{Kind: ByOther, Text: "the URL names no host that can be read in one way only"}}
 	case e.pol.Mode == Bypass:
 		return Decision{Behavior: Allow, Reason: Reason{Kind: ByMode, Text: "the mode “bypass permissions” runs it without asking"}}
 	}
 	if r := e.anyRule(AllowList); r != nil {
 		return e.allowBy(r)
 	}
-	if documentationHost(host) {
-		return Decision{Behavior: Allow, Reason: Reason{Kind: ByReadOnly, Text: host + " is on the list of documentation hosts"}}
+	if documentationHost(host.Name) {
+		return Decision{Behavior: Allow, Reason: Reason{Kind: ByReadOnly, Text: host.Name + " is on the list of documentation hosts"}}
 	}
-	rule := "WebFetch(domain:" + host + ")"
+	rule := "WebFetch(domain:" + host.URLHost() + ")"
 	return Decision{
-		Behavior: Ask, Reason: Reason{Kind: ByOther, Text: "nothing allows fetching from " + host}, Missing: []string{rule},
+		Behavior: Ask, Reason: Reason{Kind: ByOther, Text: "nothing allows fetching from " + host.Name}, Missing: []string{rule},
 		Suggestions: []proto.PermissionUpdate{addRules([]string{rule}, FromLocal)},
 	}
 }

@@ -87,7 +87,7 @@ var sideways = map[string][]string{
 	"core provider":   {"msg"},
 	"core proto":      {"msg"},
 	"sys fingerprint": {"proc", "shellsyntax", "visible"},
-	"sys sandbox":     {"proc"},
+	"sys sandbox":     {"netname", "proc"},
 	"sys gitrepo":     {"proc"},
 	"sys search":      {"nolink", "textfile", "pathpattern"},
 	"sys textfile":    {"atomicfile", "nearest", "nolink"},

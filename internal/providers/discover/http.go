@@ -26,7 +26,7 @@ func HTTPClient(env func(string) string) (*http.Client, error) {
 		return nil, fmt.Errorf("make the HTTP client: unexpected transport")
 	}
 	t := base.Clone()
-	t.Proxy = proxy(env)
+	t.Proxy = Proxy(env)
 	t.ResponseHeaderTimeout = 10 * time.Minute
 	if ms, err := strconv.Atoi(env("API_TIMEOUT_MS")); err == nil && ms > 0 {
 		t.ResponseHeaderTimeout = time.Duration(ms) * time.Millisecond
@@ -39,7 +39,8 @@ func HTTPClient(env func(string) string) (*http.Client, error) {
 	return &http.Client{Transport: t}, nil
 }
 
-func proxy(env func(string) string) func(*http.Request) (*url.URL, error) {
+// Proxy says over which proxy a request goes, as the usual variables of the environment name them.
+func Proxy(env func(string) string) func(*http.Request) (*url.URL, error) {
 	either := func(name string) string {
 		if v := env(name); v != "" {
 			return v

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/sse"
 )
 
@@ -195,12 +196,8 @@ func Loopback(rawURL string) bool {
 	if err != nil {
 		return false
 	}
-	host := u.Hostname()
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
+	host, err := netname.Parse(u.Hostname())
+	return err == nil && (host.Name == "localhost" || host.Addr.IsLoopback())
 }
 
 // LaneHeader tells a server on this machine for whom a request is made, so that a scripted server

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
 
 // Config says how a program is confined. All paths are absolute; a trailing slash or "/**" is
@@ -39,7 +41,7 @@ type Config struct {
 type Network struct {
 	// Decide is asked before each connection; nil refuses all. Calls for the same host and port are
 	// merged. It may wait for a person; ctx ends with the program.
-	Decide func(ctx context.Context, to Host) Decision
+	Decide func(ctx context.Context, to netname.Endpoint) Decision
 	// Upstream is a proxy ("http://host:port") through which allowed connections go; empty: directly.
 	Upstream string
 	// Resolve looks a name up; nil: the system's way. For tests.

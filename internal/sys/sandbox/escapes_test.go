@@ -28,6 +28,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/store"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/task"
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 	"github.com/myelin-agent/myelin/internal/tools/bash"
@@ -248,7 +249,7 @@ type worldNet struct {
 
 func (w *worldNet) config() sandbox.Network {
 	return sandbox.Network{
-		Decide: func(_ context.Context, to sandbox.Host) sandbox.Decision {
+		Decide: func(_ context.Context, to netname.Endpoint) sandbox.Decision {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.asked = append(w.asked, to.String())

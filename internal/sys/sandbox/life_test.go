@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
@@ -246,7 +247,7 @@ func TestTunnelForSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.cfg.Network = sandbox.Network{
-		Decide: func(_ context.Context, to sandbox.Host) sandbox.Decision {
+		Decide: func(_ context.Context, to netname.Endpoint) sandbox.Decision {
 			return sandbox.Decision{Allow: to.Name == "git.test", Local: true}
 		},
 		Resolve: func(context.Context, string) ([]netip.Addr, error) {
@@ -266,7 +267,7 @@ func TestOneQuestionAHost(t *testing.T) {
 	c := newCell(t)
 	var asked atomic.Int32
 	release := make(chan struct{})
-	c.cfg.Network = sandbox.Network{Decide: func(context.Context, sandbox.Host) sandbox.Decision {
+	c.cfg.Network = sandbox.Network{Decide: func(context.Context, netname.Endpoint) sandbox.Decision {
 		if asked.Add(1) == 1 {
 			<-release
 		}
@@ -331,7 +332,7 @@ func TestUpstreamProxy(t *testing.T) {
 	go func() { _ = upstream.Serve(l) }()
 	defer upstream.Close()
 	c.cfg.Network = sandbox.Network{
-		Decide: func(_ context.Context, to sandbox.Host) sandbox.Decision {
+		Decide: func(_ context.Context, to netname.Endpoint) sandbox.Decision {
 			return sandbox.Decision{Allow: to.Name == "public.test"}
 		},
 		Resolve:  func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("the proxy resolves") },

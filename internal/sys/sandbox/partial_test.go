@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
@@ -112,7 +113,7 @@ func TestPartialNetwork(t *testing.T) {
 	c.cfg.AllowPartial = true
 	tg := newTarget(t)
 	c.cfg.Network = sandbox.Network{
-		Decide: func(_ context.Context, to sandbox.Host) sandbox.Decision {
+		Decide: func(_ context.Context, to netname.Endpoint) sandbox.Decision {
 			return sandbox.Decision{Allow: to.Name == "allowed.test", Local: true}
 		},
 		Resolve: func(context.Context, string) ([]netip.Addr, error) {

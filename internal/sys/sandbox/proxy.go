@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
 
 // Resolver looks a name up.
@@ -28,8 +30,9 @@ const (
 	maxHead    = 64 << 10         // bytes of a request's head
 	headTime   = 30 * time.Second // for a request's head to come
 	dialTime   = 30 * time.Second
-	maxDenials = 100  // refusals kept for the report
-	maxConns   = 1024 // connections of one program at once
+	lookTime   = 3 * time.Second // to look a name up that the user's own proxy resolves
+	maxDenials = 100             // refusals kept for the report
+	maxConns   = 1024            // connections of one program at once
 )
 
 // network is the way out of one confined program: an HTTP and a SOCKS5 proxy on listeners that only
@@ -137,9 +140,9 @@ func (r refusal) Error() string { return r.why }
 // dial checks where a connection goes and makes it. The name that was checked is the name that is
 // resolved, and the addresses that were checked are those that are dialled.
 func (n *network) dial(ctx context.Context, host string, port int) (net.Conn, error) {
-	to, err := ParseHost(host, port)
+	to, err := netname.ParsePort(host, port)
 	if err != nil {
-		n.deny(fmt.Sprintf("%q", clip(host)), "not a host name")
+		n.deny(fmt.Sprintf("%q", brief(host)), "not a host name")
 		return nil, refusal{"not a host name"}
 	}
 	d := n.decide(ctx, to)
@@ -151,10 +154,15 @@ func (n *network) dial(ctx context.Context, host string, port int) (net.Conn, er
 		n.deny(to.String(), why)
 		return nil, refusal{why}
 	}
-	if n.cfg.Upstream != "" && !(to.Addr.IsValid() && private(to.Addr)) {
+	addrs, err := n.addresses(ctx, to, d.Local)
+	if n.cfg.Upstream != "" && !d.Local {
+		// Names often cannot be resolved behind a proxy; what they lead to is then the proxy's to judge.
+		var r refusal
+		if errors.As(err, &r) || err != nil && to.Inside() != netname.Public {
+			return nil, n.refuseInside(to)
+		}
 		return n.dialUpstream(ctx, to)
 	}
-	addrs, err := n.addresses(ctx, to, d.Local)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +179,7 @@ func (n *network) dial(ctx context.Context, host string, port int) (net.Conn, er
 }
 
 // decide asks once for connections to the same place that come together.
-func (n *network) decide(ctx context.Context, to Host) Decision {
+func (n *network) decide(ctx context.Context, to netname.Endpoint) Decision {
 	if n.cfg.Decide == nil {
 		return Decision{Why: "no host is allowed"}
 	}
@@ -186,10 +194,15 @@ func (n *network) decide(ctx context.Context, to Host) Decision {
 }
 
 // addresses resolves a host and drops private addresses, unless the entry named one.
-func (n *network) addresses(ctx context.Context, to Host, local bool) ([]netip.Addr, error) {
+func (n *network) addresses(ctx context.Context, to netname.Endpoint, local bool) ([]netip.Addr, error) {
 	found := []netip.Addr{to.Addr}
 	if !to.Addr.IsValid() {
 		var err error
+		if n.cfg.Upstream != "" && !local { // the answer is not needed, and often none comes
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, lookTime)
+			defer stop()
+		}
 		if found, err = n.cfg.Resolve(ctx, to.Name); err != nil {
 			return nil, err
 		}
@@ -199,20 +212,27 @@ func (n *network) addresses(ctx context.Context, to Host, local bool) ([]netip.A
 	}
 	var out []netip.Addr
 	for _, a := range found {
-		if !private(a) {
+		if netname.Inside(a) == netname.Public {
 			out = append(out, a.Unmap())
 		}
 	}
 	if len(out) == 0 {
-		why := "the name leads to an address of this machine or network, which was not allowed by itself"
-		n.deny(to.String(), why)
-		return nil, refusal{why}
+		return nil, n.refuseInside(to)
 	}
 	return out, nil
 }
 
+func (n *network) refuseInside(to netname.Endpoint) error {
+	why := "the name leads to an address of this machine or network, which was not allowed by itself"
+	n.deny(to.String(), why)
+	return refusal{why}
+}
+
+// brief cuts a text for a report.
+func brief(s string) string { return s[:min(len(s), 80)] }
+
 // dialUpstream goes through the user's own proxy.
-func (n *network) dialUpstream(ctx context.Context, to Host) (net.Conn, error) {
+func (n *network) dialUpstream(ctx context.Context, to netname.Endpoint) (net.Conn, error) {
 	up, err := url.Parse(n.cfg.Upstream)
 	if err != nil || up.Host == "" {
 		return nil, fmt.Errorf("proxy %q: expected http://host:port", n.cfg.Upstream)
@@ -278,7 +298,7 @@ func (n *network) handleHTTP(c net.Conn) {
 	_ = c.SetReadDeadline(time.Time{})
 	method, target, err := checkHead(head)
 	if err != nil {
-		n.deny(fmt.Sprintf("%q", clip(target)), err.Error())
+		n.deny(fmt.Sprintf("%q", brief(target)), err.Error())
 		answer(c, http.StatusForbidden, err.Error())
 		return
 	}
@@ -355,17 +375,17 @@ func methodName(s string) bool {
 }
 
 // targetHost is where a request line leads.
-func targetHost(method, target string) (Host, error) {
+func targetHost(method, target string) (netname.Endpoint, error) {
 	if method == http.MethodConnect {
 		i := strings.LastIndexByte(target, ':')
 		if i < 0 {
-			return Host{}, errors.New("CONNECT needs host:port")
+			return netname.Endpoint{}, errors.New("CONNECT needs host:port")
 		}
 		return hostPort(target, 0)
 	}
 	rest, ok := strings.CutPrefix(strings.ToLower(target[:min(len(target), 7)]), "http://")
 	if !ok || rest != "" {
-		return Host{}, errors.New("only CONNECT and http:// requests are taken")
+		return netname.Endpoint{}, errors.New("only CONNECT and http:// requests are taken")
 	}
 	authority := target[7:]
 	if i := strings.IndexAny(authority, "/?#"); i >= 0 {
@@ -375,15 +395,15 @@ func targetHost(method, target string) (Host, error) {
 }
 
 // hostPort reads "host[:port]"; a port of 0 as default means that one is needed.
-func hostPort(s string, def int) (Host, error) {
-	name, port, err := splitPort(s)
+func hostPort(s string, def int) (netname.Endpoint, error) {
+	name, port, err := netname.Split(s)
 	if err != nil {
-		return Host{}, err
+		return netname.Endpoint{}, err
 	}
 	if port == 0 {
 		port = def
 	}
-	return ParseHost(name, port)
+	return netname.ParsePort(name, port)
 }
 
 func answer(c net.Conn, code int, text string) {

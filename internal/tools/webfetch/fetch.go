@@ -47,26 +47,23 @@ func (f *fetcher) fetch(ctx context.Context, address string) (page, error) {
 	return page{}, fmt.Errorf("it redirects more than %d times", maxRedirects)
 }
 
-// sameHost compares hosts; "www." makes no other host.
+// sameHost compares canonical hosts; "www." makes no other host.
 func sameHost(a, b *url.URL) bool {
 	bare := func(u *url.URL) string {
-		return strings.TrimPrefix(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), "www.")
+		return strings.TrimPrefix(u.Hostname(), "www.")
 	}
 	return bare(a) == bare(b)
 }
 
 // once makes one request. next is where it redirects to.
 func (f *fetcher) once(ctx context.Context, u *url.URL) (p page, next *url.URL, err error) {
-	if err := f.guard.check(ctx, u); err != nil {
-		return page{}, nil, err
-	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return page{}, nil, err
 	}
 	req.Header.Set("User-Agent", f.UserAgent)
 	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.5")
-	resp, err := f.guard.client.Do(req)
+	resp, err := f.guard.do(req)
 	if err != nil {
 		return page{}, nil, bare(err)
 	}

@@ -2,81 +2,58 @@ package webfetch
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
 
-// guard makes connections and refuses those to addresses that are not public. The check is made on
-// the address a connection really goes to, after names were resolved, so that a name cannot show
-// one address to the check and another to the connection.
-type guard struct {
-	world  World
-	client *http.Client
-
-	mu      sync.Mutex // guards proxies
-	proxies map[string]bool
-}
-
-func newGuard(w World) *guard {
-	g := &guard{world: w, proxies: map[string]bool{}}
-	transport := &http.Transport{
-		DialContext: g.dial, TLSClientConfig: w.TLS, TLSHandshakeTimeout: 15 * time.Second,
-		ResponseHeaderTimeout: 30 * time.Second, ForceAttemptHTTP2: true,
-		DisableKeepAlives: true, // nothing of a call lives on after it
-	}
-	if w.Proxy != nil {
-		transport.Proxy = g.proxy
-	}
-	g.client = &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	return g
-}
+// guard makes connections and refuses those to addresses that are not public. What was judged is what
+// is connected to: without a proxy the judgement is made on the address of the connection itself, after
+// the name was resolved; a proxy is handed the address that was judged, so that it cannot resolve the
+// name a second time to another one.
+type guard struct{ world World }
 
 // refused is an address that is not reached.
-type refused struct{ host, why string }
+type refused struct {
+	host string
+	why  string
+}
 
 func (r *refused) Error() string {
 	return fmt.Sprintf("%s is %s; only public addresses are fetched", r.host, r.why)
 }
 
-// check refuses what can be told before a connection is made. With a proxy it is the only check of
-// the host's address that can be made here, so the name is resolved for it.
-func (g *guard) check(ctx context.Context, u *url.URL) error {
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	if g.world.AllowPrivate(host) {
+// judge refuses an address that lies nearer than what the host may open. host is the name it was found by.
+func judge(host netname.Host, at netip.Addr, opens netname.Reach) error {
+	r := netname.Inside(at)
+	if r <= opens {
 		return nil
 	}
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return &refused{host, "this machine"}
+	why := r.String()
+	if name := netname.Of(at).Name; name != host.Name {
+		why += " (" + name + ")"
 	}
-	if ip, err := netip.ParseAddr(host); err == nil {
-		if why := private(ip); why != "" {
-			return &refused{host, why}
-		}
-		return nil
-	}
-	if g.world.Proxy == nil {
-		return nil
-	}
-	ips, err := g.resolver().LookupNetIP(ctx, "ip", host)
+	return &refused{host.Name, why}
+}
+
+// check refuses what can be told before anything is asked of the network.
+func (g *guard) check(u *url.URL) (netname.Host, error) {
+	host, err := netname.Parse(u.Hostname())
 	if err != nil {
-		return nil // behind a proxy names often cannot be resolved; the proxy decides
+		return host, err
 	}
-	for _, ip := range ips {
-		if why := private(ip); why != "" {
-			return &refused{host, why}
-		}
+	if r := host.Inside(); r > g.world.Opens(host) && (host.Addr.IsValid() || host.IsLocalhost()) {
+		return host, &refused{host.Name, r.String()}
 	}
-	return nil
+	return host, nil
 }
 
 func (g *guard) resolver() *net.Resolver {
@@ -86,103 +63,147 @@ func (g *guard) resolver() *net.Resolver {
 	return net.DefaultResolver
 }
 
-// proxy remembers which addresses are proxies: these are reached wherever they are.
-func (g *guard) proxy(r *http.Request) (*url.URL, error) {
-	u, err := g.world.Proxy(r)
-	if err != nil || u == nil {
-		return u, err
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"https": "443", "socks5": "1080"}[u.Scheme]
-	}
-	if port == "" {
-		port = "80"
-	}
-	g.mu.Lock()
-	g.proxies[net.JoinHostPort(u.Hostname(), port)] = true
-	g.mu.Unlock()
-	return u, nil
-}
-
-func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	g.mu.Lock()
-	toProxy := g.proxies[address]
-	g.mu.Unlock()
-	d := net.Dialer{Timeout: 15 * time.Second, Resolver: g.resolver()}
-	host, _, err := net.SplitHostPort(address)
+// do sends a request, over the proxy where one is set for its address. An answer's body must be closed.
+func (g *guard) do(req *http.Request) (*http.Response, error) {
+	host, err := g.check(req.URL)
 	if err != nil {
 		return nil, err
 	}
-	if !toProxy && !g.world.AllowPrivate(host) {
-		d.Control = func(_, address string, _ syscall.RawConn) error { return public(host, address) }
+	var proxy *url.URL
+	if g.world.Proxy != nil {
+		if proxy, err = g.world.Proxy(req); err != nil {
+			return nil, err
+		}
 	}
-	return d.DialContext(ctx, network, address)
+	if proxy == nil {
+		return g.client(g.transport(func(ctx context.Context, network, address string) (net.Conn, error) {
+			d := g.dialer()
+			d.Control = func(_, address string, _ syscall.RawConn) error {
+				at, err := netip.ParseAddrPort(address)
+				if err != nil {
+					return &refused{host.Name, "at an address that cannot be read (" + address + ")"}
+				}
+				return judge(host, at.Addr(), g.world.Opens(host))
+			}
+			return d.DialContext(ctx, network, address)
+		})).Do(req)
+	}
+	return g.overProxy(req, host, proxy)
 }
 
-// public refuses a connection to an address that is not public; host is the name it was found by.
-func public(host, address string) error {
-	at, err := netip.ParseAddrPort(address)
+// overProxy sends a request over a proxy, which is reached wherever it is.
+func (g *guard) overProxy(req *http.Request, host netname.Host, proxy *url.URL) (*http.Response, error) {
+	addrs, err := g.judged(req.Context(), host)
 	if err != nil {
-		return &refused{host, "at an address that cannot be read (" + address + ")"}
+		return nil, err
 	}
-	if why := private(at.Addr()); why != "" {
-		if host != at.Addr().String() {
-			why += " (" + at.Addr().String() + ")"
+	t := g.transport(g.dialer().DialContext)
+	t.Proxy = http.ProxyURL(proxy)
+	if len(addrs) == 0 || req.URL.Scheme == "http" { // http is for hosts that rules open by name
+		return g.client(t).Do(req)
+	}
+	byName := req.Clone(req.Context())
+	pinned := t.Clone()
+	pinned.TLSClientConfig.ServerName = host.Name
+	pinned.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
+		if res.StatusCode == http.StatusOK {
+			return nil
 		}
-		return &refused{host, why}
+		return &proxyRefused{res.Status}
 	}
-	return nil
+	req.Host = req.URL.Host
+	req.URL = withHost(req.URL, netname.Of(addrs[0]))
+	res, err := g.client(pinned).Do(req)
+	var no *proxyRefused
+	if !errors.As(err, &no) || netname.Inside(proxyAddr(proxy)) == netname.Machine {
+		return res, err
+	}
+	// Proxies that go by names refuse addresses. The name must still lead to public addresses alone; one
+	// that leads elsewhere a moment later leads into the proxy's network, which the proxy guards.
+	if _, err := g.judged(req.Context(), host); err != nil {
+		return nil, err
+	}
+	return g.client(t).Do(byName)
 }
 
-// private says in words what kind of address it is that is not public; empty: it is public. See
-// the IANA registries of special-purpose addresses.
-func private(ip netip.Addr) string {
-	ip = ip.Unmap().WithZone("")
+// proxyRefused is a proxy's answer to a request for a connection.
+type proxyRefused struct{ status string }
+
+func (p *proxyRefused) Error() string { return "the proxy answered " + p.status }
+
+// proxyAddr is the address in a proxy's URL; that of this machine where its name means it.
+func proxyAddr(proxy *url.URL) netip.Addr {
+	h, err := netname.Parse(proxy.Hostname())
 	switch {
-	case ip.IsLoopback():
-		return "this machine"
-	case ip.IsUnspecified():
-		return "no address of a host"
-	case ip.IsLinkLocalUnicast(), ip.IsLinkLocalMulticast(), ip.IsInterfaceLocalMulticast():
-		return "a link-local address, where clouds keep their metadata"
-	case ip.IsPrivate():
-		return "an address of a private network"
-	case ip.IsMulticast():
-		return "a multicast address"
+	case err != nil:
+		return netip.Addr{}
+	case h.IsLocalhost():
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
-	for _, r := range reserved() {
-		if r.Contains(ip) {
-			return "a reserved address"
-		}
-	}
-	if inner, ok := embedded(ip); ok {
-		return private(inner)
-	}
-	return ""
+	return h.Addr
 }
 
-var reserved = sync.OnceValue(func() []netip.Prefix {
-	var out []netip.Prefix
-	for _, s := range []string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
-		"203.0.113.0/24", "240.0.0.0/4", "::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10",
-	} {
-		out = append(out, netip.MustParsePrefix(s))
+// judged looks a name up for a proxy and refuses it when one of its addresses is not public. Behind a
+// proxy names often cannot be resolved: then there is no address, and the proxy is handed the name, if
+// that is no name of this machine or network.
+func (g *guard) judged(ctx context.Context, host netname.Host) ([]netip.Addr, error) {
+	opens := g.world.Opens(host)
+	if host.Addr.IsValid() {
+		return nil, judge(host, host.Addr, opens)
 	}
-	return out
-})
+	addrs, err := g.resolver().LookupNetIP(ctx, "ip", host.Name)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil || len(addrs) == 0 {
+		if r := host.Inside(); r > opens {
+			return nil, &refused{host.Name, "a name of " + map[bool]string{true: "this machine", false: "a private network"}[r == netname.Machine]}
+		}
+		return nil, nil
+	}
+	for _, a := range addrs {
+		if err := judge(host, a, opens); err != nil {
+			return nil, err
+		}
+	}
+	return addrs, nil
+}
 
-// embedded is the IPv4 address inside one of NAT64 or 6to4.
-func embedded(ip netip.Addr) (netip.Addr, bool) {
-	b := ip.As16()
-	switch {
-	case !ip.Is6():
-		return netip.Addr{}, false
-	case [12]byte(b[:12]) == [12]byte{0x00, 0x64, 0xff, 0x9b}: // 64:ff9b::/96
-		return netip.AddrFrom4([4]byte(b[12:16])), true
-	case b[0] == 0x20 && b[1] == 0x02:
-		return netip.AddrFrom4([4]byte(b[2:6])), true
+// withHost is u with another host and the same port.
+func withHost(u *url.URL, h netname.Host) *url.URL {
+	c := *u
+	c.Host = hostPort(h, u.Port())
+	return &c
+}
+
+// hostPort is the host part of a URL.
+func hostPort(h netname.Host, port string) string {
+	if port == "" {
+		return h.URLHost()
 	}
-	return netip.Addr{}, false
+	return net.JoinHostPort(h.Name, port)
+}
+
+// tls is the configuration of one transport, its own to change.
+func (g *guard) tls() *tls.Config {
+	if g.world.TLS == nil {
+		return &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return g.world.TLS.Clone()
+}
+
+func (g *guard) dialer() *net.Dialer {
+	return &net.Dialer{Timeout: 15 * time.Second, Resolver: g.resolver()}
+}
+
+func (g *guard) transport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
+	return &http.Transport{
+		DialContext: dial, TLSClientConfig: g.tls(), TLSHandshakeTimeout: 15 * time.Second,
+		ResponseHeaderTimeout: 30 * time.Second, ForceAttemptHTTP2: true,
+		DisableKeepAlives: true, // nothing of a call lives on after it
+	}
+}
+
+func (g *guard) client(t *http.Transport) *http.Client {
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }

@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
 
 // Limits of the tool.
@@ -40,9 +41,10 @@ type World struct {
 	// Cache returns the bytes kept under key, or loads and keeps them; errors are not kept. nil:
 	// every call loads.
 	Cache func(ctx context.Context, key string, load func(context.Context) ([]byte, error)) ([]byte, error)
-	// AllowPrivate tells whether a host may be reached although it is on this machine or a private
-	// network; it is then also reached without encryption. nil: none.
-	AllowPrivate func(host string) bool
+	// Opens says how near a host may be: [netname.Network] lets it be reached on a private network,
+	// [netname.Machine] wherever it is. One that may be nearer than [netname.Public] is also reached
+	// without encryption. nil: public addresses alone.
+	Opens func(host netname.Host) netname.Reach
 
 	Proxy     func(*http.Request) (*url.URL, error) // nil: none
 	TLS       *tls.Config                           // nil: the system's certificates
@@ -66,8 +68,8 @@ type input struct {
 
 // New returns the tool.
 func New(w World) tool.Tool {
-	if w.AllowPrivate == nil {
-		w.AllowPrivate = func(string) bool { return false }
+	if w.Opens == nil {
+		w.Opens = func(netname.Host) netname.Reach { return netname.Public }
 	}
 	if w.Now == nil {
 		w.Now = time.Now
@@ -75,7 +77,7 @@ func New(w World) tool.Tool {
 	if w.UserAgent == "" {
 		w.UserAgent = "myelin"
 	}
-	f := &fetcher{World: w, guard: newGuard(w)}
+	f := &fetcher{World: w, guard: &guard{w}}
 	return tool.New(
 		tool.Spec{Name: "WebFetch", Description: description, Schema: json.RawMessage(schema), Deferred: true, Keywords: "http url page download internet"},
 		f.run, tool.Normaliser(f.normalise), tool.Traiter(func(in input, _ tool.Call) tool.Traits {
@@ -107,7 +109,8 @@ func (f *fetcher) normalise(in input, _ tool.Call) (input, error) {
 	return in, nil
 }
 
-// address reads an address: http becomes https but for private hosts that are allowed.
+// address reads an address and puts its host into the canonical form, which rules, the cache and the
+// connection then share. http becomes https but for hosts that may be private.
 func (f *fetcher) address(raw string) (*url.URL, error) {
 	raw = strings.TrimSpace(raw)
 	if len(raw) > maxURL {
@@ -128,14 +131,19 @@ func (f *fetcher) address(raw string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("an address with a user name or password is not fetched")
 	}
-	u.Host = strings.ToLower(u.Host)
+	host, err := netname.Parse(u.Hostname())
+	if err != nil {
+		return nil, fmt.Errorf("%q cannot be fetched: %w", raw, err)
+	}
 	u.Fragment = ""
-	if u.Scheme == "http" && !f.AllowPrivate(u.Hostname()) {
+	port := u.Port()
+	if u.Scheme == "http" && f.Opens(host) == netname.Public {
 		u.Scheme = "https"
-		if u.Port() == "80" {
-			u.Host = u.Hostname()
+		if port == "80" {
+			port = ""
 		}
 	}
+	u.Host = hostPort(host, port)
 	return u, nil
 }
 
