@@ -225,6 +225,9 @@ func (s *shellEval) floors(reach *Reason) (Decision, bool) {
 	if reach != nil {
 		return Decision{Behavior: Ask, Reason: *reach, Firm: true, Once: true}, true
 	}
+	if len(s.acc.Outside) > 0 && s.deniesCommands() {
+		return firm(ByParse, "%s, and whether a rule denies what that may run cannot be known", s.acc.Outside[0])
+	}
 	if s.acc.Commands > maxParts {
 		return firm(ByLimit, "it has %d parts; over %d it asks, whatever is allowed", s.acc.Commands, maxParts)
 	}
@@ -232,6 +235,16 @@ func (s *shellEval) floors(reach *Reason) (Decision, bool) {
 		return firm(ByLimit, "it is %d characters long; over %d it asks, whatever is allowed", utf8.RuneCountInString(s.command), maxChars)
 	}
 	return Decision{}, false
+}
+
+// deniesCommands tells whether a deny rule about commands is in force.
+func (s *shellEval) deniesCommands() bool {
+	for _, t := range s.shellRules() {
+		if ix := t.shell[DenyList]; ix != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // approve looks for what lets every part run.

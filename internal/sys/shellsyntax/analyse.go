@@ -70,7 +70,7 @@ func Analyse(text string, opt Options) (a *Account) {
 		}
 	}()
 	budget := 16*len(text) + 1<<16
-	w := &walker{acc: a, opt: opt, budget: &budget}
+	w := &walker{acc: a, opt: opt, budget: &budget, late: &later{}}
 	w.start = &dirs{list: []string{opt.Cwd}, home: opt.Home}
 	if opt.Cwd == "" {
 		w.start = &dirs{list: []string{"/"}, unknown: true, home: opt.Home}
@@ -84,6 +84,7 @@ func Analyse(text string, opt Options) (a *Account) {
 	a.Parts = make([]Part, 0, partsIn(text))
 	w.enter(text, file)
 	w.stmts(file.Stmts, w.start, held{parent: -1})
+	w.settleLater()
 	return a
 }
 

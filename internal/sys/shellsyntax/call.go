@@ -40,6 +40,10 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 		subs = slices.Clone(w.found)
 	}
 	p.noteEvals()
+	w.descriptors(&p, c.Args, s.Redirs)
+	for _, a := range p.Assigns {
+		w.promptText(a)
+	}
 	p.Source = w.callSource(c)
 	if len(p.Words) == 0 {
 		p.Kind = Assignment
@@ -52,6 +56,7 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 		w.forms(&p)
 	}
 	i := w.add(p, st)
+	w.holdWords(i, st)
 	mine := w.pending // programs in the words; those of substitutions must not mix with them
 	w.pending = nil
 	w.redirs(i, s.Redirs, st)
@@ -59,7 +64,7 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 	if len(p.Words) > 0 {
 		ok, fail = w.settle(i, st)
 	} else {
-		ok, fail = st, st
+		ok, fail = w.inners(i, st, st, st)
 	}
 	for k, sub := range subs {
 		ctx := Bare
@@ -73,7 +78,7 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 		case sub.pipe:
 			ctx = Piped
 		}
-		w.stmts(sub.stmts, st, held{parent: i, context: ctx, background: h.background})
+		w.substitute(sub, st, held{parent: i, context: ctx, background: h.background})
 	}
 	return ok, fail
 }
@@ -180,13 +185,18 @@ func (w *walker) pendWordText(p *Part, got peeled) {
 	if got.textFrom <= len(text) {
 		text = text[got.textFrom:]
 	}
+	static := word.Static()
 	if got.name == "env" { // env -S text: further words follow the text
+		var ok bool
+		if text, ok = envText(text); !ok {
+			static = false
+		}
 		for i := got.text + 1; i < len(p.Words); i++ {
 			text += " " + Canonical(p.Words[i].Value) // valid shell spelling, but for line ends
 		}
 		text = strings.NewReplacer(`\_`, " ", `\f`, " ", `\n`, " ", `\r`, " ", `\t`, " ", `\v`, " ").Replace(text) // its own escapes
 	}
-	w.pending = append(w.pending, pendingInner{text: text, isText: true, static: word.Static(), context: Inner})
+	w.pending = append(w.pending, pendingInner{text: text, isText: true, static: static, context: Inner})
 }
 
 // pendText notes the text of a program found while a command is described.
@@ -222,6 +232,10 @@ func (w *walker) inners(i int, st, ok, fail *dirs) (*dirs, *dirs) {
 		h := held{parent: i, context: Inner, background: w.acc.Parts[i].Background}
 		if !in.isText {
 			w.innerCommand(in.words, from, h)
+			continue
+		}
+		if in.expand {
+			w.expand(in.text, from, h)
 			continue
 		}
 		if !in.static {
@@ -272,7 +286,7 @@ func (w *walker) innerText(text string, st *dirs, h held, static bool) (ok, fail
 		}
 		return w.anywhere(st), w.anywhere(st)
 	}
-	inner := &walker{acc: w.acc, opt: w.opt, start: st, depth: w.depth + 1, budget: w.budget, functions: w.functions}
+	inner := &walker{acc: w.acc, opt: w.opt, start: st, depth: w.depth + 1, budget: w.budget, functions: w.functions, late: w.late}
 	inner.enter(text, file)
 	ok, fail = inner.stmts(file.Stmts, st, h)
 	w.functions = inner.functions
@@ -288,6 +302,7 @@ func (w *walker) builtins(i int, st *dirs) (ok, fail *dirs) {
 		return st, st
 	}
 	args := p.Words[last.At+1:]
+	w.evaluators(p, last.Name, args)
 	switch last.Name {
 	case "cd", "chdir":
 		return w.cd(p, args, st)
@@ -300,6 +315,7 @@ func (w *walker) builtins(i int, st *dirs) (ok, fail *dirs) {
 		return w.anywhere(st), w.anywhere(st)
 	case ".", "source":
 		p.Exec = append(p.Exec, last.Name+" runs a file in this shell")
+		w.shells(p, last)
 		return w.anywhere(st), w.anywhere(st)
 	case "eval":
 		if len(args) > 0 && args[0].Value == "--" {

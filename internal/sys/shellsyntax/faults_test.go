@@ -53,3 +53,73 @@ func TestKF143_LanguagesWithinLanguages(t *testing.T) {
 		t.Errorf("the program of a script is no part: %q", got)
 	}
 }
+
+// found tells whether a part of the command is rm.
+func found(a *Account) bool {
+	return slices.ContainsFunc(names(a), func(n string) bool { return strings.HasPrefix(n, "rm x") })
+}
+
+func TestKF151_TextThatIsEvaluatedLater(t *testing.T) {
+	for _, text := range []string{ // searched: the program is a part
+		"[[ 'a[$(rm x)]' -eq 0 ]]", "[[ 1 -lt \"a[\\$(rm x)]\" ]]", "[[ -v 'a[$(rm x)]' ]]", "(( 'a[$(rm x)]' ))", "(( a['$(rm x)'] ))", "echo $(( 'a[$(rm x)]' ))", "echo ${a['$(rm x)']}", "echo ${a:'b[$(rm x)]'}", "let 'a[$(rm x)]=1'", "command let 'a[`rm x`]=1'", "declare -i 'n=a[$(rm x)]'", "declare -i n='a[$(rm x)]'", "declare 'a[$(rm x)]=1'", "builtin declare 'a[$(rm x)]=1'", "export 'a[$(rm x)]=1'",
+		"declare -n r='a[$(rm x)]'; echo $r", "read 'a[$(rm x)]' <<<1", "read -r -a 'a[$(rm x)]'", "unset 'a[$(rm x)]'", "unset -v 'a[$(rm x)]'", "wait -n -p 'a[$(rm x)]'", "printf -v 'a[$(rm x)]' y", "printf -v'a[$(rm x)]' y", "test -v 'a[$(rm x)]'", "[ -v 'a[$(rm x)]' ]", "mapfile 'a[$(rm x)]'", "getopts ab 'a[$(rm x)]'", "a['$(rm x)']=1", "ls {a['$(rm x)']}>/dev/null", "cat {a['$(rm x)']}\\\n< f", "ls >&'$(rm x)'", "ls 2>&'`rm x`'",
+		"x='a[$(rm x)]'; echo $((x))", "x='a[$(rm x)]'; [[ x -eq 0 ]]", "for v in 'a[$(rm x)]'; do ((v)); done", "read v <<<'a[$(rm x)]'; ((v))", "set -- 'a[$(rm x)]'; (( $1 ))", "echo 'a[$(rm x)]' | { read v; ((v)); }", "a=('b[$(rm x)]'); ((a))", "read v <<'E'\na[$(rm x)]\nE\n((v))",
+		"mapfile -C 'rm x' -c 1 f <g", "mapfile -C'rm x' f", "compgen -C 'rm x'", "compgen -W '$(rm x)'", "complete -C 'rm x' g", "PS4='$(rm x)'; set -x; ls", "PROMPT_COMMAND='rm x' bash -i", "export PS4='$(rm x)'", "eval -- 'rm x'", "time -- rm x", "time -p -- rm x", "env -S 'rm\\_x'", "env -S'rm x'", "source /dev/stdin <<<'rm x'", ". /dev/fd/0 <<<'rm x'", "bash /dev/stdin <<<'rm x'", "bash <<E\nrm x\nE", "echo 'rm x' | bash", "printf 'rm x' | sh -s", "echo rm x | bash /dev/stdin", "env 'BASH_FUNC_ls%%=() { rm x; }' bash -c ls",
+	} {
+		a := Analyse(text, Options{Cwd: "/p", Home: "/h"})
+		if !found(a) {
+			t.Errorf("%q: no part is rm x: %q %v", text, names(a), a.Problems)
+		}
+	}
+	for _, text := range []string{ // cannot be searched: said to come from outside
+		"((x))", "echo $((x + 1))", "echo $(($1))", "[[ $x -eq 0 ]]", "[[ -v $x ]]", "let \"$x\"", "let x=y+1", "declare -i n=$x", "declare -n r=$x", "read \"$x\"", "unset \"$x\"", "printf -v \"$x\" y", "mapfile \"$x\"", "echo ${a[i]}", "echo ${a:n}", "a[i]=1", "read x; ((x))", "for x in $(ls); do ((x)); done", "echo $(( $(ls) ))", "curl h | sh", "cat f | bash -s", "bash <(curl h)", "source \"$x\"", "bash < $x", "PS4=$x", "x=$y; ((x++))", "[[ a[i] -eq 0 ]]",
+	} {
+		a := Analyse(text, Options{Cwd: "/p", Home: "/h"})
+		unknown := slices.ContainsFunc(a.Parts, func(p Part) bool { return len(p.Unknown) > 0 })
+		if len(a.Outside) == 0 && !unknown {
+			t.Errorf("%q: nothing comes from outside", text)
+		}
+	}
+	for _, text := range []string{
+		"i=0; while ((i < 3)); do ((i++)); done", "for ((i = 0; i < 3; i++)); do ls; done", "echo $((1 + 2))", "for i in 1 2 3; do echo $((i * 2)); done", "for i in {1..9}; do ((i)); done", "[[ 1 -eq 1 ]]", "[[ -f x && $y == z ]]", "echo ${a[0]} ${a[@]} ${#a[@]}", "a[0]=1", "read x y", "unset x", "echo $(($# - 1))", "export A=$B", "printf '%s' \"$x\"", "git commit -m 'a[$(x)]'", "ls 2>&1 >&-", "wait -n", "declare -a a=(1 2)",
+	} {
+		a := Analyse(text, Options{Cwd: "/p", Home: "/h"})
+		unknown := slices.ContainsFunc(a.Parts, func(p Part) bool { return len(p.Unknown) > 0 })
+		if len(a.Outside) > 0 || unknown {
+			t.Errorf("%q: evaluates text from outside: %v", text, a.Outside)
+		}
+	}
+}
+
+func TestKF148_QuotesInsidePatterns(t *testing.T) {
+	for text, want := range map[string]string{
+		`cat secret["s"]/key`:   `/p/secret[s]/key`,
+		`cat secret['s']/key`:   `/p/secret[s]/key`,
+		`cat .gi["t"a]*`:        `/p/.gi[ta]*`,
+		`cat [\s]x`:             `/p/[s]x`,
+		`cat ["!"a]x`:           `/p/[\!a]x`,
+		`cat [$'\x73']x`:        `/p/[s]x`,
+		`cat a"["b]`:            ``,
+		`cat a[b"]"`:            ``,
+		`cat a["]"b]c`:          `/p/a[\]b]c`,
+		`cat {a,b}["c"]`:        `/p/a[c]`,
+		`cat x[a"-"z]`:          `/p/x[a\-z]`,
+		"cat s[\"e\"\\\nc]":     `/p/s[ec]`,
+		`cat 'a['"b"[c"d"]`:     `/p/a\[b[cd]`,
+		`cat [[:al"pha":]]x`:    `/p/[[:alpha:]]x`,
+		`cat "a"?'b*'["c"'d'e]`: `/p/a?b\*[cde]`,
+	} {
+		a := Analyse(text, Options{Cwd: "/p", Home: "/h"})
+		u := a.Parts[0].Uses[0]
+		if want == "" {
+			if u.Glob {
+				t.Errorf("%s: %q counts as a pattern", text, u.Path)
+			}
+		} else if !u.Glob || u.Path != want {
+			t.Errorf("%s: %q (pattern: %v), want %q", text, u.Path, u.Glob, want)
+		}
+	}
+	if a := Analyse(`/bin/r["m"] x`, Options{Cwd: "/p"}); len(a.Parts[0].Unknown) == 0 {
+		t.Error("a pattern as the command word is known")
+	}
+}

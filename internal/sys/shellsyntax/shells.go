@@ -16,6 +16,10 @@ func isShell(name string) bool {
 // shells looks for the program of a shell: -c text, a here-document, or standard input.
 func (w *walker) shells(p *Part, last Form) {
 	name := baseName(last.Name)
+	if name == "." || name == "source" {
+		w.sourced(p, last)
+		return
+	}
 	if !isShell(name) {
 		return
 	}
@@ -28,16 +32,17 @@ func (w *walker) shells(p *Part, last Form) {
 			if word.MayBeOption() {
 				p.Unknown = append(p.Unknown, name+" has a word that is only known at run time and may be its program")
 			}
+			w.late.fromOutside(name + " runs the file " + word.Text)
 			readsInput = false
 			break
 		}
 		if v == "-" || v == "--" {
 			i++
-			readsInput = i >= len(p.Words)
+			readsInput = i >= len(p.Words) || isStdin(p.Words[i].Value)
 			break
 		}
 		if len(v) < 2 || (v[0] != '-' && v[0] != '+') {
-			readsInput = false
+			readsInput = isStdin(v)
 			break
 		}
 		if strings.HasPrefix(v, "--") {
@@ -62,13 +67,79 @@ func (w *walker) shells(p *Part, last Form) {
 		return
 	}
 	p.Exec = append(p.Exec, name+" runs what it reads")
+	w.input(p, name)
+}
+
+// isStdin tells the names of standard input.
+func isStdin(file string) bool {
+	return file == "/dev/stdin" || file == "/dev/fd/0" || file == "/proc/self/fd/0"
+}
+
+// sourced looks for the text of "." and "source" when the file is standard input.
+func (w *walker) sourced(p *Part, last Form) {
+	i := last.At + 1
+	if i < len(p.Words) && p.Words[i].Value == "--" {
+		i++
+	}
+	switch {
+	case i >= len(p.Words):
+	case isStdin(p.Words[i].Value):
+		w.input(p, baseName(last.Name))
+	case !p.Words[i].Static():
+		w.late.fromOutside(baseName(last.Name) + " runs the file " + p.Words[i].Text)
+	}
+}
+
+// input notes the program that a shell reads from its standard input: a here-document, a here-string, or
+// what echo or printf write into a pipe.
+func (w *walker) input(p *Part, name string) {
 	for k := range p.Redirs {
-		r := &p.Redirs[k]
-		if r.Op == "<<" || r.Op == "<<-" || r.Op == "<<<" {
+		switch r := &p.Redirs[k]; r.Op {
+		case "<<", "<<-", "<<<":
 			w.pending = append(w.pending, pendingInner{text: r.Target.Value, isText: true, static: r.Target.Static(), context: Inner})
+			return
+		case "<":
+			if !r.Target.Static() {
+				w.late.fromOutside(name + " runs the file " + r.Target.Text)
+			}
 			return
 		}
 	}
+	if !w.piped {
+		return
+	}
+	for k := w.feed[0]; k < w.feed[1]; k++ {
+		text, known := written(&w.acc.Parts[k])
+		if !known {
+			w.late.fromOutside(name + " runs what it reads from a pipe")
+			continue
+		}
+		w.pending = append(w.pending, pendingInner{text: text, isText: true, static: true, context: Inner})
+	}
+}
+
+// written is what echo and printf print, when that is known: backslashes, formats and several
+// arguments of printf are not followed.
+func written(p *Part) (string, bool) {
+	name := p.Name()
+	if name != "echo" && name != "printf" {
+		return "", false
+	}
+	words := p.Words[p.Forms[len(p.Forms)-1].At+1:]
+	if len(words) > 0 && name == "echo" && words[0].Value == "-n" {
+		words = words[1:]
+	}
+	texts := make([]string, len(words))
+	for k := range words {
+		if !words[k].Static() || strings.Contains(words[k].Value, `\`) {
+			return "", false
+		}
+		texts[k] = words[k].Value
+	}
+	if name == "printf" && (len(words) != 1 || strings.Contains(texts[0], "%")) {
+		return "", false
+	}
+	return strings.Join(texts, " "), true
 }
 
 // shellText notes the text after -c: the first word that is no option.

@@ -31,6 +31,9 @@ type Account struct {
 	// Commands counts the simple commands; redirections, assignments and inner programs that stand
 	// alone count too.
 	Commands int
+	// Outside says why the line evaluates text that comes from elsewhere: a variable it does not set, an
+	// argument, the output of a command. Such text may run any program.
+	Outside []string
 }
 
 // Problem is something that makes the text itself suspect, whatever it runs.
@@ -129,6 +132,7 @@ type Assign struct {
 	Naked  bool // declared without a value
 	Odd    bool // an array, an element, or appended to
 	evals  bool
+	held   string // what is known of the value or the array, as text
 }
 
 // Redir is one redirection.

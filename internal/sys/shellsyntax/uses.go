@@ -12,14 +12,22 @@ func (w *walker) redirs(i int, list []*syntax.Redirect, st *dirs) {
 	for _, r := range list {
 		var subs []substitution
 		w.redir(&w.acc.Parts[i], r, st, &subs)
+		if all := w.acc.Parts[i].Redirs; len(all) > 0 {
+			w.late.holds(i, all[len(all)-1].Target.Value, st)
+		}
 		for _, s := range subs {
-			w.stmts(s.stmts, st, held{parent: i, context: Target, background: w.acc.Parts[i].Background})
+			w.substitute(s, st, held{parent: i, context: Target, background: w.acc.Parts[i].Background})
 		}
 	}
 }
 
 func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]substitution) {
 	out := Redir{Op: r.Op.String()}
+	defer func() {
+		if out.Target.flags&flagEvals != 0 {
+			p.Unknown = append(p.Unknown, "the redirection evaluates text once more")
+		}
+	}()
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
 		if r.Hdoc != nil {
@@ -47,6 +55,9 @@ func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]substituti
 	t := &out.Target
 	if r.Op == syntax.DplIn || r.Op == syntax.DplOut {
 		switch {
+		case strings.ContainsAny(t.Value, "$`"): // the shell expands the word twice
+			p.Unknown = append(p.Unknown, "the redirection evaluates the text "+t.Text)
+			*subs = append(*subs, substitution{text: t.Value})
 		case t.Static() && isDescriptor(t.Text):
 			out.Inert = true
 			p.Redirs = append(p.Redirs, out)

@@ -29,10 +29,12 @@ type walker struct {
 	functions map[string]definition // names that mean something else from here on
 	pending   []pendingInner
 	piped     bool
+	feed      [2]int         // the parts that write into that pipe, from the first to before the last
 	pwd       bool           // $PWD is what the walk knows
 	words     []Word         // room for words, so that not every command allocates
 	forms0    []Form         // the same for forms
 	found     []substitution // in the words being read
+	late      *later
 }
 
 // pendingInner is a program found in the arguments of the part that is being read.
@@ -40,13 +42,14 @@ type pendingInner struct {
 	words   []Word
 	text    string
 	isText  bool
+	expand  bool // the text is not run, but expanded once more
 	static  bool
 	st      *dirs
 	context Context
 }
 
 func (w *walker) enter(text string, file *syntax.File) {
-	w.r = wordReader{text: text, home: w.opt.Home}
+	w.r = wordReader{text: text, home: w.opt.Home, late: w.late}
 	if strings.Contains(text, "HOME") && homeChanges(text) {
 		w.r.home = ""
 	}
@@ -134,7 +137,7 @@ func (w *walker) compound(cmd syntax.Command, st *dirs, h held) (ok, fail *dirs)
 		if c.Stmt == nil {
 			return st, st
 		}
-		return w.stmt(c.Stmt, st, h)
+		return w.stmt(afterDashes(c.Stmt), st, h)
 	case *syntax.CoprocClause:
 		h.background = true
 		if c.Name != nil {
@@ -165,11 +168,12 @@ func (w *walker) binary(c *syntax.BinaryCmd, st *dirs, h held) (ok, fail *dirs) 
 	if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
 		return w.list(c, st, h)
 	}
+	from := len(w.acc.Parts)
 	w.stmt(c.X, st, h)
-	was := w.piped
-	w.piped = true
+	was, fed := w.piped, w.feed
+	w.piped, w.feed = true, [2]int{from, len(w.acc.Parts)}
 	w.stmt(c.Y, st, h)
-	w.piped = was
+	w.piped, w.feed = was, fed
 	return st, st
 }
 
@@ -218,6 +222,7 @@ func (w *walker) forClause(c *syntax.ForClause, st *dirs, h held) (ok, fail *dir
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
 		w.headerWords(l.Items, st, h)
+		w.late.sets(l.Name.Value, w.numbers(l.Items))
 	case *syntax.CStyleLoop:
 		w.opaque(l, Arithmetic, "the header of the loop changes variables", st, h)
 	}
@@ -256,6 +261,7 @@ func (w *walker) headerWords(words []*syntax.Word, st *dirs, h held) {
 		if word != nil {
 			got := w.r.read(word, &subs)
 			flags |= got.flags
+			w.late.holds(h.parent, got.Value, st)
 		}
 	}
 	if flags&(flagEvals|flagArith) != 0 {
@@ -265,8 +271,20 @@ func (w *walker) headerWords(words []*syntax.Word, st *dirs, h held) {
 		}
 	}
 	for _, s := range subs {
-		w.stmts(s.stmts, st, held{parent: h.parent, context: Bare, background: h.background})
+		w.substitute(s, st, held{parent: h.parent, context: Bare, background: h.background})
 	}
+}
+
+// afterDashes drops the "--" that the keyword time takes before a command.
+func afterDashes(s *syntax.Stmt) *syntax.Stmt {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) < 2 || len(call.Assigns) > 0 || call.Args[0].Lit() != "--" {
+		return s
+	}
+	stmt, rest := *s, *call
+	rest.Args = call.Args[1:]
+	stmt.Cmd = &rest
+	return &stmt
 }
 
 func (w *walker) funcDecl(c *syntax.FuncDecl, st *dirs, h held) (ok, fail *dirs) {
@@ -332,11 +350,13 @@ func (w *walker) testClause(c *syntax.TestClause, st *dirs, h held) {
 	}
 	p := Part{Kind: Command, Source: w.r.source(c), Words: words, Forms: []Form{{Name: "[[", Stripped: true}}, Parent: h.parent, Context: h.context, Background: h.background}
 	p.noteEvals()
+	w.evaluatedTests(&p)
 	i := w.add(p, st)
+	w.holdWords(i, st)
 	w.acc.Parts[i].setCanon()
 	w.settle(i, st)
 	for _, s := range subs {
-		w.stmts(s.stmts, st, held{parent: i, context: Quoted, background: h.background})
+		w.substitute(s, st, held{parent: i, context: Quoted, background: h.background})
 	}
 }
 
@@ -353,14 +373,18 @@ func (w *walker) declClause(c *syntax.DeclClause, st *dirs, h held) {
 			continue
 		}
 		p.Assigns = append(p.Assigns, w.assign(a, &subs))
+		w.promptText(p.Assigns[len(p.Assigns)-1])
 		p.Words = append(p.Words, Word{Text: w.r.source(a), Canon: w.r.source(a), Value: w.r.source(a), flags: flagUnknown})
 	}
 	p.Forms = []Form{{Name: c.Variant.Value}}
 	p.noteEvals()
+	w.declared(&p, c)
 	i := w.add(p, st)
+	w.holdWords(i, st)
 	w.acc.Parts[i].setCanon()
+	w.inners(i, st, st, st)
 	for _, s := range subs {
-		w.stmts(s.stmts, st, held{parent: i, context: Value, background: h.background})
+		w.substitute(s, st, held{parent: i, context: Value, background: h.background})
 	}
 }
 
@@ -374,17 +398,18 @@ func (w *walker) opaque(n syntax.Node, kind PartKind, why string, st *dirs, h he
 	}
 	i := w.add(p, st)
 	w.acc.Parts[i].setCanon()
-	syntax.Walk(n, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.CmdSubst:
-			w.stmts(n.Stmts, st, held{parent: i, context: Value, background: h.background})
-			return false
-		case *syntax.ProcSubst:
-			w.stmts(n.Stmts, st, held{parent: i, context: Value, background: h.background})
-			return false
-		}
-		return true
-	})
+	var subs []substitution
+	e := wordEval{r: &w.r, subs: &subs}
+	e.nested(n, false)
+	if kind == Arithmetic {
+		e.arith(n)
+	}
+	if e.flags&flagEvals != 0 {
+		w.acc.Parts[i].Unknown = append(w.acc.Parts[i].Unknown, "it evaluates text once more")
+	}
+	for _, s := range subs {
+		w.substitute(s, st, held{parent: i, context: Value, background: h.background})
+	}
 	return i
 }
 
@@ -398,6 +423,7 @@ func (w *walker) assign(a *syntax.Assign, subs *[]substitution) Assign {
 		out.evals = v.flags&flagEvals != 0
 		out.Static = v.flags&(flagUnknown|flagTilde|flagHome|flagPwd) == 0
 		out.Value = v.Value
+		out.held = v.Value
 	} else {
 		out.Static = !out.Odd
 	}
@@ -407,6 +433,16 @@ func (w *walker) assign(a *syntax.Assign, subs *[]substitution) Assign {
 		}
 		e := wordEval{r: &w.r, subs: subs}
 		e.nested(n, false)
+		if n == nodeOrNil(a.Index) {
+			e.arith(n)
+		}
+		out.evals = out.evals || e.flags&flagEvals != 0
+		if a.Array != nil {
+			out.held = arrayTexts(a.Array)
+		}
+	}
+	if !a.Naked {
+		w.late.sets(out.Name, out.Static && isNumber(out.Value))
 	}
 	return out
 }

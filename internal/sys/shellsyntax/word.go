@@ -3,7 +3,6 @@ package shellsyntax
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -71,7 +70,8 @@ func (w *Word) MayBeOption() bool {
 type substitution struct {
 	stmts  []*syntax.Stmt
 	quoted bool
-	pipe   bool // its output is read through the name of a pipe
+	pipe   bool   // its output is read through the name of a pipe
+	text   string // no statements: a text that is expanded once more
 }
 
 // wordReader evaluates words of one text.
@@ -80,6 +80,7 @@ type wordReader struct {
 	home string // empty: unknown
 	pwd  string // empty: unknown
 	cat  bool   // cat means something else here
+	late *later
 	buf  []byte
 	pat  []byte // the same as a pattern: what is quoted is escaped
 }
@@ -143,8 +144,9 @@ func (r *wordReader) read(w *syntax.Word, subs *[]substitution) Word {
 		}
 	}
 	r.buf, r.pat = r.buf[:0], r.pat[:0]
-	e := wordEval{r: r, prefix: -1, subs: subs}
+	e := wordEval{r: r, prefix: -1, subs: subs, parts: w.Parts}
 	for i, p := range w.Parts {
+		e.at = i
 		e.part(p, i == 0, false)
 	}
 	out := Word{flags: e.flags}
@@ -178,11 +180,34 @@ type wordEval struct {
 	flags  wordFlag
 	prefix int // length before the first unknown piece, -1: none yet
 	subs   *[]substitution
+
+	parts   []syntax.WordPart // of the word
+	at      int               // which of them is being read
+	closes  int               // index after the last of them that holds an unquoted "]"
+	looked  bool
+	bracket bool // inside of a bracket expression of a pattern
+}
+
+// closed tells whether an unquoted "]" stands in rest, or in a later part of the word: quoted pieces in
+// between belong to the bracket expression.
+func (e *wordEval) closed(rest string) bool {
+	if strings.IndexByte(rest, ']') >= 0 {
+		return true
+	}
+	if !e.looked {
+		e.looked = true
+		for i, p := range e.parts {
+			if lit, ok := p.(*syntax.Lit); ok && strings.IndexByte(lit.Value, ']') >= 0 {
+				e.closes = i + 1
+			}
+		}
+	}
+	return e.closes > e.at+1
 }
 
 func (e *wordEval) lit(c byte, quoted bool) {
 	e.r.buf = append(e.r.buf, c)
-	if quoted && (c == '*' || c == '?' || c == '[' || c == '\\') {
+	if quoted && (c == '*' || c == '?' || c == '[' || c == '\\' || e.bracket && (c == ']' || c == '-' || c == '!' || c == '^')) {
 		e.r.pat = append(e.r.pat, '\\')
 	}
 	e.r.pat = append(e.r.pat, c)
@@ -236,8 +261,8 @@ func (e *wordEval) part(p syntax.WordPart, first, quoted bool) {
 		e.flags |= flagSubst
 		e.unknown(true) // a single word: the name of a pipe
 		e.add(p.Stmts, false)
-		if n := len(*e.subs); p.Op == syntax.CmdIn && first && n > 0 {
-			(*e.subs)[n-1].pipe = true
+		if e.subs != nil && len(*e.subs) > 0 && p.Op == syntax.CmdIn && first {
+			(*e.subs)[len(*e.subs)-1].pipe = true
 		}
 	case *syntax.ArithmExp:
 		if n, ok := constant(p.X); ok {
@@ -245,7 +270,6 @@ func (e *wordEval) part(p syntax.WordPart, first, quoted bool) {
 			return
 		}
 		e.unknown(quoted)
-		e.arith(p.X)
 		e.nested(p, quoted)
 	case *syntax.ExtGlob:
 		e.flags |= flagGlob
@@ -287,7 +311,7 @@ func (e *wordEval) nested(n syntax.Node, quoted bool) {
 
 // arith notes an expression that reads variables: their text is evaluated again, and a subscript
 // in it may run a program.
-func (e *wordEval) arith(x syntax.ArithmExpr) {
+func (e *wordEval) arith(x syntax.Node) {
 	if x == nil {
 		return
 	}
@@ -296,12 +320,60 @@ func (e *wordEval) arith(x syntax.ArithmExpr) {
 		case *syntax.Lit:
 			if !isNumber(n.Value) {
 				e.flags |= flagArith
+				e.arithText(n.Value)
 			}
-		case *syntax.ParamExp, *syntax.CmdSubst, *syntax.SglQuoted:
+		case *syntax.SglQuoted:
 			e.flags |= flagArith
+			text := n.Value
+			if n.Dollar {
+				text = ansiC(text)
+			}
+			e.arithText(text)
+		case *syntax.ParamExp:
+			e.arithParam(n)
+			return false
+		case *syntax.BinaryArithm:
+			if n.Op == syntax.Assgn {
+				if x, ok := n.X.(*syntax.Word); ok {
+					e.r.late.sets(x.Lit(), true)
+				}
+			}
+		case *syntax.CmdSubst:
+			e.flags |= flagArith
+			e.r.late.fromOutside("arithmetic evaluates the output of a command")
+			return false
 		}
 		return true
 	})
+}
+
+// arithText notes a literal of an expression: the name of a variable, or text that runs something
+// when it is expanded once more.
+func (e *wordEval) arithText(text string) {
+	switch {
+	case strings.ContainsAny(text, "$`"):
+		e.flags |= flagEvals
+		if e.subs != nil {
+			*e.subs = append(*e.subs, substitution{text: strings.ReplaceAll(text, `\`, "")})
+		}
+	case isName(text):
+		e.r.late.names = append(e.r.late.names, text)
+	case !isNumber(text):
+		e.r.late.fromOutside("arithmetic evaluates " + text)
+	}
+}
+
+// arithParam notes a parameter in an expression. Some are always numbers.
+func (e *wordEval) arithParam(p *syntax.ParamExp) {
+	switch {
+	case p.Param != nil && (p.Length || p.Param.Value == "#" || p.Param.Value == "?" || p.Param.Value == "$" || p.Param.Value == "!"):
+		return
+	case p.Param != nil && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil && !p.Excl && isName(p.Param.Value):
+		e.r.late.names = append(e.r.late.names, p.Param.Value)
+	default:
+		e.r.late.fromOutside("arithmetic evaluates " + e.r.source(p))
+	}
+	e.flags |= flagArith
 }
 
 func isNumber(s string) bool {
@@ -377,12 +449,16 @@ func (e *wordEval) unquoted(s string, first bool) {
 			e.flags |= flagGlob
 			e.lit(c, false)
 		case '[':
-			if strings.IndexByte(s[i+1:], ']') >= 0 {
+			if e.closed(s[i+1:]) {
 				e.flags |= flagGlob
 				e.lit(c, false)
+				e.bracket = true
 			} else {
 				e.lit(c, true)
 			}
+		case ']':
+			e.lit(c, false)
+			e.bracket = false
 		default:
 			e.lit(c, false)
 		}
@@ -403,109 +479,6 @@ func (e *wordEval) dquoted(s string) {
 		}
 		e.lit(s[i], true)
 	}
-}
-
-// ansiC decodes the inside of $'…'. A NUL ends the text, as in bash.
-func ansiC(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		if c := strings.IndexByte(`abeEfnrtv\'"?`, s[i]); c >= 0 {
-			b.WriteByte("\a\b\x1b\x1b\f\n\r\t\v\\'\"?"[c])
-			continue
-		}
-		r, n, bytewise := numericEscape(s[i:])
-		switch {
-		case n == 0:
-			b.WriteByte('\\')
-			b.WriteByte(s[i])
-			continue
-		case r == 0:
-			return b.String()
-		case bytewise:
-			b.WriteByte(byte(r))
-		default:
-			b.WriteRune(r)
-		}
-		i += n - 1
-	}
-	return b.String()
-}
-
-// numericEscape reads what follows the backslash in \nnn, \xHH, \uHHHH, \UHHHHHHHH and \cX. It
-// returns how many bytes it took, 0 for none of these.
-func numericEscape(s string) (r rune, n int, bytewise bool) {
-	digits := func(from, most, base int) (rune, int, bool) {
-		end := from
-		for end < len(s) && end-from < most && isDigit(s[end], base) {
-			end++
-		}
-		if end == from {
-			return 0, 0, false
-		}
-		v, err := strconv.ParseUint(s[from:end], base, 32)
-		if err != nil {
-			return utf8.RuneError, end, false
-		}
-		return rune(v), end, false
-	}
-	switch s[0] {
-	case '0', '1', '2', '3', '4', '5', '6', '7':
-		r, n, _ = digits(0, 3, 8)
-		return r & 0xff, n, true
-	case 'x':
-		if len(s) > 1 && s[1] == '{' {
-			return bracedHex(s)
-		}
-		r, n, _ = digits(1, 2, 16)
-		return r, n, true
-	case 'u':
-		return digits(1, 4, 16)
-	case 'U':
-		return digits(1, 8, 16)
-	case 'c':
-		switch {
-		case len(s) > 2 && s[1] == '\\' && s[2] == '\\':
-			return 0x1c, 3, true
-		case len(s) > 1 && s[1] == '?':
-			return 0x7f, 2, true
-		case len(s) > 1:
-			return rune(s[1] & 0x1f), 2, true
-		}
-	}
-	return 0, 0, false
-}
-
-// bracedHex reads \x{…}: any number of digits, of which the last two count, and a closing brace that
-// may be missing.
-func bracedHex(s string) (r rune, n int, bytewise bool) {
-	end := 2
-	for end < len(s) && isDigit(s[end], 16) {
-		v, _ := strconv.ParseUint(s[end:end+1], 16, 8) // a digit, as just seen
-		r = (r<<4 | rune(v)) & 0xff
-		end++
-	}
-	if end < len(s) && s[end] == '}' {
-		end++
-	}
-	return r, end, true
-}
-
-func isDigit(c byte, base int) bool {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c-'0') < base
-	case 'a' <= c && c <= 'f', 'A' <= c && c <= 'F':
-		return base == 16
-	}
-	return false
 }
 
 // Evaluates tells whether expanding the word evaluates stored text again: as arithmetic, by an

@@ -103,7 +103,7 @@ func findInner(w *options.Wrapper, p peeled, words []Word, i int) (peeled, bool)
 				return p, true
 			}
 			i += value
-		case w.Assigns && isAssignment(text):
+		case w.Assigns && (isAssignment(text) || p.name == "env" && strings.Contains(text, "=")):
 			unknownOption = false
 		case w.Anywhere, w.Dashes && !dashed:
 		case operands > 0:

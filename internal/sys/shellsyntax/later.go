@@ -1,0 +1,418 @@
+package shellsyntax
+
+import (
+	"sort"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// later collects, over the whole account, what the shell evaluates after the words are known: as
+// arithmetic, as a subscript, as the target of a name reference. All walkers of an account share one.
+type later struct {
+	names   []string        // variables that arithmetic reads
+	outside []string        // why other text from elsewhere is evaluated
+	numbers map[string]bool // variables the text itself sets: true only to numbers, false to something else as well
+	texts   []laterText
+}
+
+// laterText is a fixed text that runs a program if a variable that holds it is evaluated.
+type laterText struct {
+	part int // index, -1: of no part
+	text string
+	st   *dirs
+}
+
+// maxOutside bounds how many reasons are kept; one is enough to ask.
+const maxOutside = 8
+
+func (l *later) fromOutside(why string) {
+	if len(l.outside) < maxOutside {
+		l.outside = append(l.outside, why)
+	}
+}
+
+// sets notes what the text sets a variable to.
+func (l *later) sets(name string, number bool) {
+	if name == "" {
+		return
+	}
+	if l.numbers == nil {
+		l.numbers = map[string]bool{}
+	}
+	old, seen := l.numbers[name]
+	l.numbers[name] = number && (old || !seen)
+}
+
+// holds notes a fixed text of a part, should some variable come to hold it.
+func (l *later) holds(part int, text string, st *dirs) {
+	if strings.Contains(text, "[") && strings.ContainsAny(text, "$`") {
+		l.texts = append(l.texts, laterText{part: part, text: text, st: st})
+	}
+}
+
+// settleLater draws the conclusions when the whole text has been walked.
+func (w *walker) settleLater() {
+	l := w.late
+	for _, name := range l.names {
+		if !l.numbers[name] {
+			l.fromOutside("arithmetic evaluates the text in the variable " + name)
+		}
+	}
+	w.acc.Outside = l.outside
+	if len(l.names)+len(l.outside) == 0 {
+		return
+	}
+	for _, t := range l.texts {
+		h := held{parent: t.part, context: Value}
+		if t.part >= 0 {
+			p := &w.acc.Parts[t.part]
+			p.Unknown = append(p.Unknown, "a variable may come to hold "+t.text+", which arithmetic would run")
+		}
+		w.expand(t.text, t.st, h)
+	}
+}
+
+// substitute walks one substitution found in a word.
+func (w *walker) substitute(s substitution, st *dirs, h held) {
+	if s.text != "" {
+		w.expand(s.text, st, h)
+		return
+	}
+	w.stmts(s.stmts, st, h)
+}
+
+// expand walks the substitutions in a text that the shell expands once more, like the inside of double
+// quotes.
+func (w *walker) expand(text string, st *dirs, h held) {
+	*w.budget -= len(text)
+	if w.depth >= maxDepth || *w.budget < 0 {
+		w.acc.Problems = append(w.acc.Problems, Problem{Kind: InnerParse, Text: "programs within programs are nested too deeply to be read"})
+		return
+	}
+	p := parsers.Get().(*syntax.Parser) //nolint: the pool holds nothing else
+	word, err := p.Document(strings.NewReader(text))
+	parsers.Put(p)
+	if err != nil {
+		w.acc.Problems = append(w.acc.Problems, Problem{Kind: InnerParse, Text: "a text that the shell evaluates cannot be read: " + err.Error()})
+		return
+	}
+	var subs []substitution
+	inner := &walker{acc: w.acc, opt: w.opt, start: st, depth: w.depth + 1, budget: w.budget, functions: w.functions, late: w.late}
+	e := wordEval{r: &wordReader{text: text, late: w.late}, subs: &subs}
+	e.nested(word, true)
+	file := &syntax.File{}
+	for _, s := range subs {
+		file.Stmts = append(file.Stmts, s.stmts...)
+	}
+	inner.enter(text, file)
+	for _, s := range subs {
+		inner.substitute(s, st, h)
+	}
+	w.functions = inner.functions
+}
+
+// evaluates notes that the shell evaluates a word of part p once more: as arithmetic, or else as the
+// name of a variable, of which only a subscript is evaluated.
+func (w *walker) evaluates(p *Part, word *Word, arithmetic bool, by string) {
+	v := word.Value
+	switch open := strings.IndexByte(v, '['); {
+	case strings.ContainsAny(v, "$`"):
+		p.Unknown = append(p.Unknown, by+" evaluates the text "+word.Text)
+		w.pending = append(w.pending, pendingInner{text: v, isText: true, static: true, expand: true, context: Inner})
+	case word.Unknown():
+		w.late.fromOutside(by + " evaluates " + word.Text)
+	case arithmetic && !isNumber(v):
+		if isName(v) {
+			w.late.names = append(w.late.names, v)
+		} else {
+			w.late.fromOutside(by + " evaluates the arithmetic " + word.Text)
+		}
+	case open >= 0 && !plainSubscript(v[open+1:]):
+		w.late.fromOutside(by + " evaluates the subscript in " + word.Text)
+	}
+	if !arithmetic {
+		name, _, _ := strings.Cut(v, "[")
+		w.late.sets(name, false)
+	}
+}
+
+func plainSubscript(s string) bool {
+	s, _, _ = strings.Cut(s, "]")
+	return s == "@" || s == "*" || isNumber(s)
+}
+
+// assigned notes what an assignment that is a word of a declaration evaluates: the subscript, and
+// the value when the variable is a number or a reference.
+func (w *walker) assigned(p *Part, word *Word, value bool, by string) {
+	name, text, _ := strings.Cut(word.Value, "=")
+	if value {
+		w.evaluates(p, &Word{Text: word.Text, Value: text, flags: word.flags}, true, by)
+	}
+	if word.Unknown() && word.Prefix <= len(name) {
+		w.evaluates(p, word, false, by)
+		return
+	}
+	w.evaluates(p, &Word{Text: word.Text, Value: strings.TrimSuffix(name, "+"), flags: flagStatic}, false, by)
+}
+
+// evaluators handles the builtins whose words are evaluated once more.
+func (w *walker) evaluators(p *Part, name string, args []Word) {
+	switch name {
+	case "read", "unset", "getopts":
+		w.variables(p, name, args, "adinNptu")
+	case "wait":
+		for k := range args {
+			if k > 0 && strings.HasSuffix(args[k-1].Value, "p") && strings.HasPrefix(args[k-1].Value, "-") {
+				w.evaluates(p, &args[k], false, "wait -p")
+			} else if rest, ok := strings.CutPrefix(args[k].Value, "-p"); ok && rest != "" {
+				w.evaluates(p, &Word{Text: args[k].Text, Value: rest, flags: args[k].flags}, false, "wait -p")
+			}
+		}
+	case "mapfile", "readarray":
+		w.callbacks(p, name, args, "C", "")
+		w.variables(p, name, args, "CcdnOsu")
+	case "compgen", "complete":
+		w.callbacks(p, name, args, "CF", "W")
+	case "let":
+		for k := range args {
+			w.evaluates(p, &args[k], true, "let")
+		}
+	case "declare", "typeset", "local", "readonly", "export":
+		w.declares(p, name, args, false)
+	case "printf":
+		if len(args) > 1 && args[0].Value == "-v" {
+			w.evaluates(p, &args[1], false, "printf -v")
+		} else if len(args) > 0 && strings.HasPrefix(args[0].Value, "-v") {
+			w.evaluates(p, &Word{Text: args[0].Text, Value: args[0].Value[2:], flags: args[0].flags}, false, "printf -v")
+		}
+	case "test", "[":
+		for k := 1; k < len(args); k++ {
+			if v := args[k-1].Value; v == "-v" || v == "-R" {
+				w.evaluates(p, &args[k], false, name+" "+v)
+			}
+		}
+	}
+}
+
+// variables goes through operands that are names of variables, over options of which those in valued take a
+// value.
+func (w *walker) variables(p *Part, by string, args []Word, valued string) {
+	for k := 0; k < len(args); k++ {
+		v := args[k].Value
+		if args[k].Static() && len(v) > 1 && v[0] == '-' {
+			if i := strings.IndexAny(v, valued); i == len(v)-1 && by != "unset" {
+				k++
+				if v[i] == 'a' && k < len(args) { // read -a NAME
+					w.evaluates(p, &args[k], false, by)
+				}
+			}
+			continue
+		}
+		w.evaluates(p, &args[k], false, by)
+	}
+}
+
+// callbacks goes through options whose value is run (programs) or expanded (texts).
+func (w *walker) callbacks(p *Part, by string, args []Word, programs, texts string) {
+	for k := 0; k < len(args); k++ {
+		v := args[k].Value
+		if len(v) < 2 || v[0] != '-' || v[1] == '-' {
+			continue
+		}
+		at := strings.IndexAny(v, programs+texts)
+		if at < 0 {
+			continue
+		}
+		value := Word{Text: args[k].Text, Value: v[at+1:], flags: args[k].flags}
+		if value.Value == "" && k+1 < len(args) {
+			k++
+			value = args[k]
+		}
+		if strings.IndexByte(texts, v[at]) >= 0 {
+			w.evaluates(p, &value, false, by+" -"+v[at:at+1])
+			continue
+		}
+		w.pending = append(w.pending, pendingInner{text: value.Value, isText: true, static: value.Static(), context: Inner})
+	}
+}
+
+// declares handles a declaration that is reached through "command" or "builtin", or has words of which the
+// shell makes assignments only when it runs.
+// value tells whether the variables are numbers or references; what it is afterwards is returned.
+func (w *walker) declares(p *Part, by string, args []Word, value bool) bool {
+	for k := range args {
+		v := args[k].Value
+		switch {
+		case args[k].Static() && len(v) > 1 && (v[0] == '-' || v[0] == '+'):
+			value = value || v[0] == '-' && strings.ContainsAny(v, "in")
+			if v[0] == '-' && strings.Contains(v, "n") && by != "export" {
+				w.late.fromOutside(by + " " + v + " makes names stand for what a variable holds")
+			}
+		default:
+			w.assigned(p, &args[k], value, by)
+		}
+	}
+	return value
+}
+
+// promptText notes the variables whose value the shell expands or runs by itself.
+func (w *walker) promptText(a Assign) {
+	switch {
+	case a.Name == "PROMPT_COMMAND":
+		if a.Static {
+			w.pending = append(w.pending, pendingInner{text: a.Value, isText: true, static: true, context: Inner})
+		} else {
+			w.late.fromOutside("the shell runs the text in " + a.Name)
+		}
+	case len(a.Name) == 3 && strings.HasPrefix(a.Name, "PS"):
+		if !a.Static {
+			w.late.fromOutside("the shell expands the text in " + a.Name)
+		} else if strings.ContainsAny(a.Value, "$`") {
+			w.pending = append(w.pending, pendingInner{text: a.Value, isText: true, static: true, expand: true, context: Inner})
+		}
+	}
+}
+
+// descriptors notes "{name[…]}>": the shell evaluates the subscript of such a variable. To the parser it
+// is a word that touches the redirection.
+func (w *walker) descriptors(p *Part, args []*syntax.Word, redirs []*syntax.Redirect) {
+	for _, r := range redirs {
+		i := sort.Search(len(args), func(k int) bool { return args[k].End().Offset() > r.OpPos.Offset() }) - 1
+		if i < 0 || !w.touches(args[i], r) {
+			continue
+		}
+		src := strings.ReplaceAll(w.r.source(args[i]), "\\\n", "")
+		if !strings.HasPrefix(src, "{") || !strings.HasSuffix(src, "}") || !strings.Contains(src, "[") {
+			continue
+		}
+		p.Unknown = append(p.Unknown, "the redirection evaluates the subscript in "+src)
+		word := w.r.read(args[i], nil)
+		w.pending = append(w.pending, pendingInner{text: word.Value, isText: true, static: true, expand: true, context: Inner})
+	}
+}
+
+// touches tells whether nothing stands between a word and a redirection after it.
+func (w *walker) touches(a *syntax.Word, r *syntax.Redirect) bool {
+	from, to := int(a.End().Offset()), int(r.OpPos.Offset())
+	return from <= to && to <= len(w.r.text) && strings.ReplaceAll(w.r.text[from:to], "\\\n", "") == ""
+}
+
+// envText turns the text of "env -S" into words as a shell reads them. It reports false for what only
+// env itself understands.
+func envText(text string) (string, bool) {
+	var b strings.Builder
+	double, single := false, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\' && i+1 < len(text):
+			i++
+			switch e := text[i]; {
+			case single, strings.IndexByte("cfnrtv", e) >= 0:
+				return "", false
+			case e == '_':
+				b.WriteByte(' ')
+			default:
+				b.WriteByte('\\')
+				b.WriteByte(e)
+			}
+		case c == '\'' && !double:
+			single = !single
+			b.WriteByte(c)
+		case c == '"' && !single:
+			double = !double
+			b.WriteByte(c)
+		case c == '$' && !single:
+			return "", false
+		case !single && !double && strings.IndexByte(";&|<>()`*?[]~{}!#", c) >= 0, double && c == '`':
+			b.WriteByte('\\') // means nothing to env
+			b.WriteByte(c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), true
+}
+
+// numbers tells whether all words are fixed numbers.
+func (w *walker) numbers(words []*syntax.Word) bool {
+	for _, word := range words {
+		for _, got := range w.r.readAll(nil, word, nil) {
+			if !got.Static() || !isNumber(got.Value) {
+				return false
+			}
+		}
+	}
+	return len(words) > 0
+}
+
+// holdWords notes the fixed texts of part i that a variable may come to hold.
+func (w *walker) holdWords(i int, st *dirs) {
+	p := &w.acc.Parts[i]
+	for k := range p.Words {
+		if p.Kind == Declaration && p.Words[k].Unknown() {
+			continue // its source, not its value
+		}
+		v := p.Words[k].Value
+		w.late.holds(i, v, st)
+		if rest, ok := strings.CutPrefix(v, "BASH_FUNC_"); ok { // bash takes such a variable for a function
+			if name, body, ok := strings.Cut(rest, "%%="); ok {
+				w.pending = append(w.pending, pendingInner{text: name + body, isText: true, static: p.Words[k].Static(), context: Inner})
+			}
+		}
+	}
+	for k := range p.Assigns {
+		w.late.holds(i, p.Assigns[k].held, st)
+	}
+}
+
+// evaluatedTests notes the operands of [[ … ]] that are arithmetic or names of variables.
+func (w *walker) evaluatedTests(p *Part) {
+	words := p.Words
+	for k := 1; k < len(words); k++ {
+		switch v := words[k].Value; v {
+		case "-eq", "-ne", "-lt", "-le", "-gt", "-ge":
+			w.evaluates(p, &words[k-1], true, "[[ "+v)
+			if k+1 < len(words) {
+				w.evaluates(p, &words[k+1], true, "[[ "+v)
+			}
+		case "-v", "-R":
+			if k+1 < len(words) {
+				w.evaluates(p, &words[k+1], false, "[[ "+v)
+			}
+		}
+	}
+}
+
+// declared notes what a declaration evaluates. Its words that are assignments to the parser have no value of
+// their own.
+func (w *walker) declared(p *Part, c *syntax.DeclClause) {
+	by := c.Variant.Value
+	value := false
+	for k, a := range c.Args {
+		switch out := &p.Assigns[k]; {
+		case a.Naked && a.Name == nil:
+			value = w.declares(p, by, p.Words[k+1:k+2], value)
+		case value && !a.Naked:
+			text := Word{Text: p.Words[k+1].Text, Value: out.held}
+			if !out.Static {
+				text.flags = flagUnknown
+			}
+			w.evaluates(p, &text, true, by)
+		}
+	}
+}
+
+// arrayTexts is what stands quoted in an array, where nothing expands it yet.
+func arrayTexts(a *syntax.ArrayExpr) string {
+	var b strings.Builder
+	syntax.Walk(a, func(n syntax.Node) bool {
+		if q, ok := n.(*syntax.SglQuoted); ok {
+			b.WriteString(q.Value)
+			b.WriteByte(' ')
+		}
+		return true
+	})
+	return b.String()
+}
