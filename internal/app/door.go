@@ -18,6 +18,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/task"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // Task is running work, as it is recorded.
@@ -277,7 +278,7 @@ func TaskOutput(ctx context.Context, o Options, session, id string, follow bool,
 	if t.OutputFile == "" {
 		return fmt.Errorf("task %s keeps no output", t.ID)
 	}
-	f, err := os.Open(t.OutputFile)
+	f, err := nolink.Regular(t.OutputFile)
 	if err != nil {
 		return fmt.Errorf("read the output of %s: %w", t.ID, err)
 	}

@@ -158,11 +158,10 @@ func (r *rooms) branch() string {
 	if err != nil {
 		return ""
 	}
-	head, err := os.ReadFile(filepath.Join(repo.GitDir, "HEAD"))
+	name, _, err := repo.Branch()
 	if err != nil {
 		return ""
 	}
-	name, _ := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: refs/heads/")
 	return name
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
+	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
 
 // MaxFile is the most bytes a settings file may have.
@@ -297,7 +298,7 @@ func readBounded(path string) ([]byte, error) {
 	case info.Size() > maxScan:
 		return nil, fmt.Errorf("is bigger than %d bytes", MaxFile)
 	}
-	f, err := os.Open(path)
+	f, _, err := textfile.OpenRegular(path) // should it become a pipe meanwhile
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
+	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
 
 // FolderPrints are fingerprints of what a folder wants: of its shared files, and of the local one.
@@ -118,15 +119,11 @@ func within(root, path string) bool {
 }
 
 func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
+	f, info, err := textfile.OpenRegular(path) // a person's own link is followed
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\n", info.Size())
 	if _, err := io.Copy(h, io.LimitReader(f, maxHashed)); err != nil {

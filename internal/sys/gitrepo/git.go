@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // Git runs the git program on behalf of the harness. The zero Git is ready. It is safe for
@@ -278,10 +280,16 @@ func (g Git) GlobalExcludes(ctx context.Context, home string) (string, error) {
 	return filepath.Join(base, "git", "ignore"), nil
 }
 
+// maxPatterns bounds a file of ignore patterns, in bytes.
+const maxPatterns = 4 << 20
+
 // AddPattern adds a line to a file of ignore patterns unless it is there. The file and its folders
-// are made when missing.
+// are made when missing. A link leads to the user's file where he put it; see to it that nobody else can.
 func AddPattern(file, pattern string) error {
-	old, err := os.ReadFile(file)
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	old, err := nolink.ReadFile(file, maxPatterns)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("ignore %s: %w", pattern, err)
 	}

@@ -10,11 +10,11 @@ package gitrepo
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // ErrNone is returned by [Find] when a folder is in no repository.
@@ -164,21 +164,9 @@ func real(path string) string {
 	return path
 }
 
-// readSmall reads a metadata file; git's own are one line. A bigger one is cut.
+// readSmall reads a metadata file, which anybody may have written; git's own are one line.
 func readSmall(path string) (string, error) {
-	info, err := os.Stat(path) // before it is opened: opening a pipe would wait for its writer
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	data, err := nolink.ReadFile(path, 64<<10)
 	return string(data), err
 }
 

@@ -2,6 +2,9 @@
 // that somebody resolved and decided about leads to what was decided, or gives [ErrLink], whatever is
 // exchanged in the file system meanwhile.
 //
+// It is also the one reader and the one writer for places where a confined program may write: [ReadFile]
+// and [NewFile] meet regular files alone.
+//
 // It decides nothing and resolves nothing. Begin with [OpenFile] for one file and [OpenDir] for a folder in
 // which several steps must meet the same entries.
 package nolink

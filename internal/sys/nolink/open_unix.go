@@ -11,7 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const nonBlocking = syscall.O_NONBLOCK
+const (
+	nonBlocking = syscall.O_NONBLOCK
+	noFollow    = syscall.O_NOFOLLOW
+)
 
 // FD is [OpenFile] for reading, without what an os.File does for the sake of pollers, and without
 // patience: of the many files of a search some may be missed.

@@ -5,7 +5,10 @@ import (
 	"os"
 )
 
-const nonBlocking = 0
+const (
+	nonBlocking = 0
+	noFollow    = 0
+)
 
 func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return walkFile(path, flag, perm)

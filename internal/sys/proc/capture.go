@@ -3,10 +3,11 @@ package proc
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // The bounds of a [Capture] where its config leaves them out.
@@ -155,11 +156,7 @@ func (c *Capture) spill() {
 	if c.file != nil || c.cfg.Path == "" || c.fail != nil || c.closed {
 		return
 	}
-	if err := os.MkdirAll(filepath.Dir(c.cfg.Path), 0o700); err != nil {
-		c.fail = fmt.Errorf("keep output: %w", err)
-		return
-	}
-	f, err := os.OpenFile(c.cfg.Path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := nolink.NewFile(c.cfg.Path, 0)
 	if err != nil {
 		c.fail = fmt.Errorf("keep output: %w", err)
 		return

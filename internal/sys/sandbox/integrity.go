@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // The bounds of what is remembered of protected files, so that it can be restored.
@@ -116,13 +118,8 @@ func (c *contentCache) read(path string, s *seen) {
 		s.hash, s.hashed = have.hash, true
 		return
 	}
-	f, err := os.Open(path)
+	data, err := nolink.ReadFile(path, keepFile)
 	if err != nil {
-		return
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, keepFile+1))
-	if err != nil || len(data) > keepFile {
 		return
 	}
 	s.hash, s.hashed = sha256.Sum256(data), true
@@ -316,17 +313,23 @@ func move(from, to string) error {
 	return errors.Join(err, os.RemoveAll(from))
 }
 
+// maxCopied is how much is copied of a file that is put aside, in bytes.
+const maxCopied = 256 << 20
+
 func copyFile(from, to string) error {
-	in, err := os.Open(from)
+	in, err := nolink.Regular(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	out, err := nolink.NewFile(to, 0)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	n, err := io.Copy(out, io.LimitReader(in, maxCopied))
+	if info, look := in.Stat(); look == nil && err == nil && n < info.Size() {
+		err = fmt.Errorf("only the first %d bytes of %s are kept", n, from)
+	}
 	return errors.Join(err, out.Close())
 }
 

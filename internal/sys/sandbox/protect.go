@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // guard is one protected path.
@@ -162,11 +164,14 @@ func linkGuards(dotGit string) []guard {
 	return append(out, gitDirGuards(dir)...)
 }
 
+// maxPointer bounds the files in which git keeps one path, in bytes.
+const maxPointer = 8 << 10
+
 // linked follows a .git file to its git directory and to the one it shares with the main worktree
 // (gitrepository-layout(5)).
 func linked(dotGit string) (dir, common string, ok bool) {
-	data, err := os.ReadFile(dotGit)
-	if err != nil || len(data) > 8192 {
+	data, err := nolink.ReadFile(dotGit, maxPointer)
+	if err != nil {
 		return "", "", false
 	}
 	to, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), "gitdir: ")
@@ -180,7 +185,7 @@ func linked(dotGit string) (dir, common string, ok bool) {
 		return "", "", false
 	}
 	common = dir
-	if data, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil && len(data) < 8192 {
+	if data, err := nolink.ReadFile(filepath.Join(dir, "commondir"), maxPointer); err == nil {
 		c := strings.TrimRight(string(data), "\r\n")
 		if !filepath.IsAbs(c) {
 			c = filepath.Join(dir, c)
@@ -210,7 +215,7 @@ func sharedGit(root string) string {
 // may have written, opens nothing.
 func backLinked(root, common string) bool {
 	dir, _, _ := linked(filepath.Join(root, ".git"))
-	data, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+	data, err := nolink.ReadFile(filepath.Join(dir, "gitdir"), maxPointer)
 	if err != nil {
 		return dir == common && strings.Contains(dir, string(filepath.Separator)+"modules"+string(filepath.Separator))
 	}

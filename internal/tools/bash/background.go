@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/task"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
 
@@ -229,10 +229,7 @@ func (j *job) attend(id string, stop <-chan string, done chan<- struct{}) {
 
 // serviceFile opens the file that a service writes to itself, so that it can outlive us.
 func serviceFile(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make output file: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	f, err := nolink.NewFile(path, os.O_APPEND)
 	if err != nil {
 		return nil, fmt.Errorf("make output file: %w", err)
 	}
@@ -258,7 +255,7 @@ func shorten(f *os.File, limit int64, keep int) {
 
 // tailOf reads the last max characters of a file.
 func tailOf(path string, max int) string {
-	f, err := os.Open(path)
+	f, err := nolink.Regular(path)
 	if err != nil {
 		return ""
 	}

@@ -7,10 +7,10 @@ import (
 	_ "image/gif"  // dimensions of gif
 	_ "image/jpeg" // dimensions of jpeg
 	_ "image/png"  // dimensions of png
-	"os"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
 
@@ -33,7 +33,7 @@ func (j *job) image(exit proc.Exit, how ending) (msg.Image, bool) {
 	whole := append(front, end...)
 	if between > 0 {
 		j.capture.Flush()
-		data, err := os.ReadFile(j.capture.Path())
+		data, err := nolink.ReadFile(j.capture.Path(), imageBytes+1024)
 		if err != nil {
 			return msg.Image{}, false
 		}

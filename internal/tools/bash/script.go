@@ -1,12 +1,14 @@
 package bash
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
 
@@ -17,7 +19,7 @@ const maxArgument = 120 << 10
 type script struct {
 	shell   string
 	args    []string
-	cwdFile string
+	cwdFile string   // where a confined shell leaves it, it may hold anything
 	temp    []string // files to remove afterwards
 }
 
@@ -28,7 +30,11 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // where the shell ends up, then the command. The command is given to eval, so that an error in it is
 // its own and aliases set before hold in it.
 func (s *Shell) write(in Input, c tool.Call, dir, snapshot string, lim Limits) (script, error) {
-	sc := script{shell: shellPath(lim.Shell), cwdFile: filepath.Join(s.world.Temp, "cwd-"+safeName(c.ID))}
+	sc := script{shell: shellPath(lim.Shell)}
+	var err error
+	if sc.cwdFile, err = s.note(c); err != nil {
+		return sc, err
+	}
 	var b strings.Builder
 	if snapshot != "" {
 		fmt.Fprintf(&b, ". %s\n", quote(snapshot))
@@ -49,8 +55,8 @@ func (s *Shell) write(in Input, c tool.Call, dir, snapshot string, lim Limits) (
 	fmt.Fprintf(&b, "eval %s\n", quote(command))
 	text := b.String()
 	if len(text) > maxArgument {
-		file := sc.cwdFile + ".sh"
-		if err := writeFile(file, text); err != nil {
+		file := filepath.Join(s.world.Dir, rand.Text()+".sh") // never where a confined command could change it
+		if err := nolink.WriteFile(file, []byte(text)); err != nil {
 			return sc, fmt.Errorf("write long command: %w", err)
 		}
 		sc.temp = append(sc.temp, file)
@@ -60,11 +66,19 @@ func (s *Shell) write(in Input, c tool.Call, dir, snapshot string, lim Limits) (
 	return sc, nil
 }
 
-func writeFile(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+// note is the file in which the shell leaves its last working directory. A confined shell can write in
+// the temporary folder only, where others like it may have put anything under any name; the note of an
+// unconfined one is made beforehand where no sandbox can write.
+func (s *Shell) note(c tool.Call) (string, error) {
+	name := "cwd-" + safeName(c.ID) + "-" + rand.Text()
+	if c.Confine.Level != tool.Unconfined {
+		return filepath.Join(s.world.Temp, name), nil
 	}
-	return os.WriteFile(path, []byte(text), 0o600)
+	file := filepath.Join(s.world.Dir, name)
+	if err := nolink.WriteFile(file, nil); err != nil {
+		return "", fmt.Errorf("make note of the working directory: %w", err)
+	}
+	return file, nil
 }
 
 // shellPath is the shell to run. Commands are written for bash, so bash wherever there is one.
@@ -92,12 +106,15 @@ func safeName(id string) string {
 	}, id[:min(len(id), 80)])
 }
 
+// maxPath is the longest path a note may hold, in bytes.
+const maxPath = 64 << 10
+
 // newDir reads where the shell ended up; empty: where it began, or nowhere one can stand.
 func (sc script) newDir() string {
 	if sc.cwdFile == "" { // without a shell nothing moves
 		return ""
 	}
-	data, err := os.ReadFile(sc.cwdFile)
+	data, err := nolink.ReadFile(sc.cwdFile, maxPath)
 	if err != nil {
 		return ""
 	}

@@ -3,6 +3,7 @@ package bash
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
 
@@ -167,8 +169,8 @@ func keepSnapshot(dir, text string) (string, error) {
 	if !worth {
 		return "", nil
 	}
-	path := filepath.Join(dir, "shell-snapshot.sh")
-	if err := writeFile(path, b.String()); err != nil {
+	path := filepath.Join(dir, "shell-snapshot-"+rand.Text()+".sh")
+	if err := nolink.WriteFile(path, []byte(b.String())); err != nil {
 		return "", fmt.Errorf("keep capture of login shell: %w", err)
 	}
 	return path, nil

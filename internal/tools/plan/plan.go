@@ -11,11 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/atomicfile"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
+	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
 
 // The names of the tools.
@@ -106,18 +108,13 @@ func (w World) normalise(in exitInput, call tool.Call) (exitInput, error) {
 }
 
 func readPlan(file string) (string, error) {
-	info, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := nolink.ReadFile(file, maxPlan)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
-	}
-	if err == nil && (info.IsDir() || info.Size() > maxPlan) {
+	case errors.Is(err, nolink.ErrSpecial), errors.Is(err, nolink.ErrTooLarge):
 		return "", fmt.Errorf("the plan file %s is not a file of at most %d bytes", file, maxPlan)
-	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(file)
-	}
-	if err != nil {
+	case err != nil:
 		return "", fmt.Errorf("read the plan: %w", err)
 	}
 	return strings.ToValidUTF8(string(data), "\uFFFD"), nil
@@ -157,11 +154,14 @@ func (w World) exit(_ context.Context, in exitInput, call tool.Call) (tool.Resul
 }
 
 func writePlan(file, text string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	real, err := textfile.Real(filepath.Dir(file))
+	if err != nil {
 		return fmt.Errorf("write the plan: %w", err)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+	dir, err := nolink.MkdirAll(real, 0o755)
+	if err != nil {
 		return fmt.Errorf("write the plan: %w", err)
 	}
-	return nil
+	defer dir.Close()
+	return atomicfile.WriteIn(dir, filepath.Base(file), []byte(text), 0o644) // over a link, not through it
 }

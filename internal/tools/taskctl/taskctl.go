@@ -12,13 +12,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/task"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // The bounds of waiting, and the characters of output shown when MaxOutput is 0.
@@ -145,7 +145,7 @@ func (w World) newest(t task.Task) string {
 
 // tail reads the last characters of a file, cut between characters.
 func tail(path string, most int) (string, error) {
-	f, err := os.Open(path)
+	f, err := nolink.Regular(path)
 	if err != nil {
 		return "", err
 	}
