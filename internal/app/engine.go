@@ -22,29 +22,36 @@ import (
 // engineConfig is what the engine is given for one turn.
 func (s *Session) engineConfig(t *turn) engine.Config {
 	r := s.rooms
-	return engine.Config{
-		Model:     s.modelNow,
-		System:    s.system,
-		Tools:     s.toolsNow,
-		Shape:     s.shape(t),
-		Authorize: r.gate.authorize(t),
-		Amend:     s.amend,
-		Batch:     s.batch,
-		Record:    r.record,
-		Sync:      func(context.Context) error { return r.transcript().Sync() },
-		Steer:     s.steer,
-		Stop:      s.stopping(t),
-		Spent:     s.spent(t, ""),
-		Late:      s.late,
-		Keep:      func(history []msg.Message) { s.history = history },
-		Agent:     s.scope,
-		Effects:   s.effects,
+	cfg := engine.Config{
+		Model:   s.modelNow,
+		System:  s.system,
+		Tools:   s.toolsNow,
+		Shape:   s.shape(t),
+		Record:  r.record,
+		Sync:    func(context.Context) error { return s.durable() },
+		Steer:   s.steer,
+		Stop:    s.stopping(t),
+		Spent:   s.spent(t, ""),
+		Late:    s.late,
+		Keep:    func(history []msg.Message) { s.history = history },
+		Agent:   s.scope,
+		Effects: s.effects,
 		Limits: engine.Limits{
 			Rounds: s.opts.MaxTurns, Retries: retries(r.env()), Beside: numbered(r.env(), "MYELIN_MAX_TOOL_USE_CONCURRENCY", 0),
 			Idle:       time.Duration(numbered(r.env(), "CLAUDE_STREAM_IDLE_TIMEOUT_MS", 0)) * time.Millisecond,
 			StreamOnly: flagged(r.env(), "MYELIN_DISABLE_NONSTREAMING_FALLBACK"),
 		},
 	}
+	s.gated(&cfg, t)
+	return cfg
+}
+
+// durable makes the transcript durable.
+func (s *Session) durable() error {
+	if err := s.rooms.transcript().Sync(); err != nil {
+		return fmt.Errorf("make the transcript durable: %w", err)
+	}
+	return nil
 }
 
 // retries reads how often a failing request is tried again.

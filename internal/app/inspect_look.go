@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/app/gate"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
@@ -95,7 +96,7 @@ func Rules(ctx context.Context, o Options) (rows []RuleRow, err error) {
 	}
 	defer func() { err = errors.Join(err, l.close(ctx)) }()
 	all := l.part.permission.Get().AllRules()
-	env := permission.Env{Dirs: l.rooms.gate.dirs(), Resolve: permission.ResolveLinks, Known: l.toolNames()}
+	env := permission.Env{Dirs: l.dirs(), Resolve: permission.ResolveLinks, Known: l.toolNames()}
 	notes := map[permission.Rule]string{}
 	for _, p := range permission.Compile(all, env).Problems() {
 		notes[p.Rule] = p.Err.Error()
@@ -150,15 +151,17 @@ func Why(ctx context.Context, o Options, name string, input json.RawMessage) (d 
 		return d, err
 	}
 	defer func() { err = errors.Join(err, l.close(ctx)) }()
+	traits := tool.Traits{}
 	call := tool.Call{ID: "why", Name: name, Literal: input, Input: input, Scope: l.scope}
 	if t := l.rooms.tool(name); t != nil {
-		if call, err = t.Normalise(call); err != nil {
+		if call, traits, err = tool.Prepare(t, call); err != nil {
 			return d, usage("%s: %w", name, err)
 		}
 	} else if !strings.HasPrefix(name, "mcp__") {
 		return d, usage("unknown tool %q: expected one of %s, or mcp__SERVER__TOOL", name, strings.Join(l.toolNames(), ", "))
 	}
-	req, policy := l.rooms.gate.request(call), l.rooms.gate.policy()
+	req := gate.Request(call, traits)
+	policy := l.rooms.gate.PolicyFor(req)
 	decided := permission.Decide(req, policy)
 	d.Behavior = string(decided.Behavior)
 	d.Lines = strings.Split(strings.TrimRight(permission.Explain(req, policy, decided), "\n"), "\n")

@@ -88,17 +88,8 @@ func (s *Session) followPolicy(state *config.State) {
 	}
 }
 
-// applyLimits brings mode, model and budgets in line with the limits.
+// applyLimits brings model and budgets in line with the limits.
 func (s *Session) applyLimits() {
-	if why := s.rooms.forbiddenMode(s.mode()); why != "" {
-		s.part.permission.Set(func(p *permission.State) *permission.State {
-			if next, err := p.WithMode(permission.Default); err == nil {
-				return next
-			}
-			return p
-		})
-		s.early(proto.Notice{Level: "warning", Text: why + "; the session goes on in the mode default"})
-	}
 	now := s.part.session.Get()
 	if why := s.rooms.forbiddenModel(now.Model); why != "" {
 		allowed := slices.DeleteFunc(append(slices.Clone(now.FallbackModels), s.rooms.first.Info().Ref()), func(ref string) bool {
@@ -179,14 +170,6 @@ func (r *rooms) limits() policy.Limits {
 	return r.session.store.Get().Process.Policy.Limits
 }
 
-// forbiddenMode says why a permission mode may not be entered, empty when it may.
-func (r *rooms) forbiddenMode(mode string) string {
-	if ok, why := r.limits().AllowsMode(mode); !ok {
-		return why
-	}
-	return ""
-}
-
 // forbiddenModel says why a model may not be used, empty when it may.
 func (r *rooms) forbiddenModel(ref string) string {
 	_, id, _ := strings.Cut(ref, "/")
@@ -205,10 +188,25 @@ func (r *rooms) policyDeny() []string {
 	return out
 }
 
-// bypassForbidden says who forbids bypassPermissions, empty when nobody does.
-func (s *Session) bypassForbidden(state *config.State) string {
-	if v, at, _ := config.Value[string](state, "permissions.disableBypassPermissionsMode"); v == "disable" {
-		return "permissions.disableBypassPermissionsMode in " + at.Place()
+// forbiddenModes are the permission modes that settings and limits forbid, each with the sentence that says
+// who does.
+func (s *Session) forbiddenModes(state *config.State) map[permission.Mode]string {
+	out := map[permission.Mode]string{}
+	for key, m := range map[string]permission.Mode{
+		"permissions.disableBypassPermissionsMode": permission.Bypass,
+		"permissions.disableAutoMode":              permission.Auto,
+		"disableAutoMode":                          permission.Auto,
+	} {
+		if v, at, _ := config.Value[string](state, key); v == "disable" {
+			out[m] = fmt.Sprintf("the mode %s is forbidden by %s in %s", m, key, at.Place())
+		}
 	}
-	return s.rooms.forbiddenMode(string(permission.Bypass))
+	limits := s.rooms.limits()
+	for _, name := range limits.DisableModes {
+		m, known := permission.ParseMode(name)
+		if ok, why := limits.AllowsMode(name); known && !ok && m != permission.Default {
+			out[m] = why
+		}
+	}
+	return out
 }

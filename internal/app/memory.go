@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/myelin-agent/myelin/internal/app/gate"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/tool"
@@ -147,7 +148,7 @@ func (s *Session) withInstructions(call tool.Call, r tool.Result) tool.Result {
 	s.tellInstructions(files)
 	for _, f := range files {
 		text := fmt.Sprintf("Contents of %s (%s), which apply to this file:\n\n%s", f.Path, f.Label(), f.Text)
-		r.Content = append(r.Content, reminders([]string{text})...)
+		r.Content = append(r.Content, gate.Reminders([]string{text})...)
 	}
 	return r
 }

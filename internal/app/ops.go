@@ -21,28 +21,20 @@ func (s *Session) mode() string {
 	return string(permission.Outward(s.part.permission.Get().Mode, permission.Default))
 }
 
-// modes are the permission modes that can be entered.
-func (s *Session) modes() []string {
-	st := s.part.permission.Get()
-	out := []string{"default", "acceptEdits", "plan"}
-	if st.AutoAvailable {
-		out = append(out, "auto")
-	}
-	out = append(out, "dontAsk")
-	if st.BypassAvailable {
-		out = append(out, "bypassPermissions")
+// modeNames are permission modes by name.
+func modeNames(modes []permission.Mode) []string {
+	out := make([]string, len(modes))
+	for i, m := range modes {
+		out[i] = string(m)
 	}
 	return out
 }
 
-// setMode changes the permission mode.
+// setMode changes the permission mode. The error is a sentence that names it.
 func (s *Session) setMode(name string) error {
 	m, ok := permission.ParseMode(name)
 	if !ok {
-		return fmt.Errorf("mode %q: expected one of %s", name, strings.Join(s.modes(), ", "))
-	}
-	if limit := s.rooms.forbiddenMode(string(m)); limit != "" {
-		return fmt.Errorf("mode %s: %s", m, limit)
+		return fmt.Errorf("mode %q: expected one of %s", name, strings.Join(modeNames(s.part.permission.Get().Modes()), ", "))
 	}
 	var err error
 	s.part.permission.Set(func(p *permission.State) *permission.State {
@@ -50,10 +42,7 @@ func (s *Session) setMode(name string) error {
 		next, err = p.WithMode(m)
 		return next
 	})
-	if err != nil {
-		return fmt.Errorf("mode %s: %w", m, err)
-	}
-	return nil
+	return err
 }
 
 // setModel changes the model from the next request on.
@@ -179,14 +168,20 @@ func (r *rooms) writer() config.Writer {
 // planning says whether plan mode is in force.
 func (s *Session) planning() bool { return s.part.permission.Get().Mode == permission.Plan }
 
+// leavePlan leaves plan mode for the picked mode, or without a pick for the mode before. When that may not be
+// entered, it says why and leaves for default.
 func (s *Session) leavePlan(pick permission.Mode) {
+	var err error
 	s.part.permission.Set(func(p *permission.State) *permission.State {
-		next, err := p.LeavePlan(pick)
-		if err != nil { // a mode that is not available any more
-			next, _ = p.LeavePlan(permission.Default)
+		var next *permission.State
+		if next, err = p.LeavePlan(pick); err != nil {
+			next, _ = p.LeavePlan(permission.Default) // default may always be entered
 		}
 		return next
 	})
+	if err != nil {
+		s.emit(proto.Notice{Level: "warning", Text: err.Error() + "; the session goes on in the mode default"})
+	}
 }
 
 // planFile is where the plan of this session stands.

@@ -239,7 +239,7 @@ func (s *Session) listPermissions() string {
 		for _, d := range st.WorkDirs() {
 			fmt.Fprintf(w, "directory\t%s\t\n", d)
 		}
-		for _, e := range s.rooms.gate.ledger.Recent(20) {
+		for _, e := range s.rooms.gate.Recent(20) {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", e.Settled, e.Summary, e.Decision.Reason.Text)
 		}
 	})
@@ -281,7 +281,7 @@ func (s *Session) reportRules() {
 	for name := range s.rooms.byName {
 		known = append(known, name)
 	}
-	rules := permission.Compile(s.part.permission.Get().AllRules(), permission.Env{Dirs: s.rooms.gate.dirs(), Resolve: permission.ResolveLinks, Known: known})
+	rules := permission.Compile(s.part.permission.Get().AllRules(), permission.Env{Dirs: s.dirs(), Resolve: permission.ResolveLinks, Known: known})
 	for _, p := range rules.Problems() {
 		s.early(proto.Notice{Level: "warning", Key: p.String(), Text: p.String()})
 	}

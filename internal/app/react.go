@@ -52,7 +52,7 @@ func reactPermission(s *Session) {
 			s.keep(noteMode, noteMode, string(is))
 		}
 		if old.Revision != now.Revision {
-			s.rooms.gate.tightened()
+			s.rooms.gate.Tightened()
 		}
 	})
 }
@@ -187,7 +187,7 @@ func (s *Session) applyConfig(state *config.State) {
 			}
 		}
 	}
-	noBypass := s.bypassForbidden(state) != ""
+	forbidden, why := s.forbiddenModes(state), ""
 	s.part.permission.Set(func(p *permission.State) *permission.State {
 		for source, l := range lists {
 			p = p.WithRules(source, l)
@@ -195,8 +195,12 @@ func (s *Session) applyConfig(state *config.State) {
 		for _, source := range []permission.Source{permission.FromManaged, permission.FromUser, permission.FromProject, permission.FromLocal, permission.FromFlag} {
 			p = p.WithDirs(source, dirs[source])
 		}
-		return p.WithAvailable(p.BypassAvailable && !noBypass, p.AutoAvailable && !autoOff(state))
+		p, why = p.WithAvailable(s.rooms.bypass, true, forbidden)
+		return p
 	})
+	if why != "" {
+		s.early(proto.Notice{Level: "warning", Text: why + "; the session goes on in the mode default"})
+	}
 	s.applyLimits()
 	for _, problem := range s.loadHooks(state) {
 		s.early(proto.Notice{Level: "warning", Text: problem.String()})
@@ -213,10 +217,6 @@ func withRule(l permission.Lists, r permission.Rule) permission.Lists {
 		l.Deny = append(l.Deny, r)
 	}
 	return l
-}
-
-func autoOff(state *config.State) bool {
-	return setting(state, "disableAutoMode", "") == "disable" || setting(state, "permissions.disableAutoMode", "") == "disable"
 }
 
 // fileBase is what "/path" in a rule of a file starts from.

@@ -46,7 +46,6 @@ type Session struct {
 
 	thinking atomic.Pointer[int] // budget in tokens; nil: default
 	prompts  atomic.Int64        // user messages so far
-	judged   atomic.Pointer[judged]
 
 	reloaded        atomic.Bool // instruction files are loaded anew because of a compaction
 	sceneMu         sync.Mutex  // guards what the classifier may see

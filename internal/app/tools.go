@@ -60,7 +60,7 @@ func (s *Session) buildTools(o Options) error {
 			Room:      func() int { f := s.View().Context; return max(f.Window-f.Used, 1000) },
 		}),
 		edit.New(files), write.New(files), notebook.New(files, s.effects.NewID),
-		glob.New(glob.World{Env: r.env().Value, Hidden: s.hidden}), grep.New(grep.World{Hidden: s.hidden}),
+		glob.New(glob.World{Env: r.env().Value, Hidden: r.gate.Hidden}), grep.New(grep.World{Hidden: r.gate.Hidden}),
 		r.shell.Tool, taskctl.Output(control), taskctl.Stop(control),
 		s.webFetch(), websearch.New(websearch.World{Search: s.searchWeb, Now: s.effects.Now}),
 	}
@@ -116,7 +116,7 @@ func (r *rooms) tool(name string) tool.Tool { return r.byName[name] }
 // deniedTools returns a function that names the bare deny rule in force that takes a tool out of the
 // model's view.
 func (s *Session) deniedTools() func(name string) string {
-	rules := s.rooms.gate.policy().Rules
+	rules := s.rooms.gate.Policy().Rules
 	return func(name string) string {
 		m, ok := rules.Hides(name)
 		if !ok {
@@ -126,21 +126,17 @@ func (s *Session) deniedTools() func(name string) string {
 	}
 }
 
-// hidden says whether a rule forbids to read a file. It is asked for every file of a search.
+// hidden says whether a rule forbids to read a file.
 func (s *Session) hidden(path string) bool {
-	pol := s.rooms.gate.policy()
-	if len(pol.Rules.Paths("Read", permission.DenyList)) == 0 {
-		return false
-	}
-	_, denied := permission.DeniesRead(pol, path)
-	return denied
+	hides := s.rooms.gate.Hidden()
+	return hides != nil && hides(path)
 }
 
 // mayRead says whether a file could be read without a question.
 func (s *Session) mayRead(path string) bool { return s.readDecision(path).Behavior == permission.Allow }
 
 func (s *Session) readDecision(path string) permission.Decision {
-	return s.rooms.gate.decide(permission.Request{
+	return s.rooms.gate.Decide(permission.Request{
 		Tool: "Read", Traits: tool.Traits{ReadOnly: true, Paths: []tool.PathUse{{Path: path, Intent: tool.Read}}}, Cwd: s.scope.Cwd(),
 	})
 }
@@ -154,7 +150,7 @@ func (s *Session) shellWorld(board task.Board) bash.World {
 	return bash.World{
 		Runner: s.runProgram, Dir: filepath.Join(r.dir(), "tool-results"), Temp: r.temp(), Board: board, Live: &r.live,
 		NewID: func() string { return task.NewID(task.Shell, random8()) }, Env: s.childEnv, EnvFiles: r.hooks.EnvFiles,
-		Limits: func() bash.Limits { return bash.LimitsFrom(r.env().Value) }, Judge: s.judge,
+		Limits: func() bash.Limits { return bash.LimitsFrom(r.env().Value) }, Judge: r.gate.Effects,
 		Quota: proc.NewQuota(outputQuota), Snapshot: bash.Capture(r.owner, bash.LimitsFrom(r.env().Value).Shell, r.dir(), s.childEnv),
 		Root:     func() string { return s.part.session.Get().ProjectRoot },
 		MayStand: s.mayStand,
@@ -199,7 +195,7 @@ func (s *Session) webFetch() tool.Tool {
 // opens says how near a fetched host may be. Only a rule for this very host opens more than the public
 // network: an address or localhost wherever it is, a name on a private network.
 func (s *Session) opens(host netname.Host) netname.Reach {
-	d := s.rooms.gate.decide(permission.Request{Tool: "WebFetch", Traits: tool.Traits{ReadOnly: true, Hosts: []string{host.URLHost()}}, Cwd: s.scope.Cwd()})
+	d := s.rooms.gate.Decide(permission.Request{Tool: "WebFetch", Traits: tool.Traits{ReadOnly: true, Hosts: []string{host.URLHost()}}, Cwd: s.scope.Cwd()})
 	switch {
 	case d.Behavior != permission.Allow || d.Reason.Kind != permission.ByRule || !permission.NamesHost(d, host):
 		return netname.Public

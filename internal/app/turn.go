@@ -5,13 +5,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/app/gate"
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
-	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/session"
 )
 
@@ -24,22 +24,13 @@ type turn struct {
 	usage   msg.Usage     // of its requests
 	view    []msg.Message // what the last of them showed; nil: there was none
 
-	reminded bool                // of the output that is owed
-	refusals permission.Refusals // by a person
+	reminded bool // of the output that is owed
+	gate     gate.Turn
 
 	mu         sync.Mutex // guards the rest: calls side by side write it
-	denials    []proto.Denial
-	results    int    // tool results and interrupt marks, for num_turns
-	output     string // id of the last call of StructuredOutput
+	results    int        // tool results and interrupt marks, for num_turns
+	output     string     // id of the last call of StructuredOutput
 	structured []byte
-	deferred   *proto.DeferredCall
-}
-
-// deny books a refused call.
-func (t *turn) deny(c tool.Call) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.denials = append(t.denials, proto.Denial{Tool: c.Name, Call: c.ID, Input: c.Input})
 }
 
 // result counts a tool result or mark, and takes the structured output when it is one.
@@ -145,6 +136,7 @@ func (s *Session) opened(ctx context.Context, opening []msg.Message) ([]msg.Mess
 // run lets the engine take the turn.
 func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ended proto.Ended) {
 	shown := s.displayOf(orText(t.id, history[len(history)-1].ID))
+	open := 0 // calls that were announced and have no result
 	for e, err := range engine.Run(ctx, s.engineConfig(t), history) {
 		if err != nil {
 			return proto.Ended{Reason: "error", Detail: err.Error()}
@@ -155,13 +147,16 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 			if b.Tool == "StructuredOutput" {
 				t.output = b.Call
 			}
-			s.rooms.gate.speculate(ctx, tool.Call{ID: b.Call, Name: b.Tool, Literal: b.Input, Input: b.Input, Scope: s.scope})
+			if open++; open > 1 { // it waits, or runs beside others; the first is decided at once
+				s.rooms.gate.Speculate(ctx, tool.Call{ID: b.Call, Name: b.Tool, Literal: b.Input, Input: b.Input, Scope: s.scope})
+			}
 		case proto.Ended:
 			ended = b
 			ended.Text = shown.result(b.Text)
 			continue // told after the costs are booked, with the result
 		case proto.Message:
 			if o := b.Message.Origin; o == msg.FromTool || o == msg.FromInterrupt {
+				open = max(open-1, 0)
 				t.result(b.Message)
 			}
 		}
@@ -206,8 +201,8 @@ func (s *Session) tell(t *turn, ended proto.Ended) {
 	}
 	c := s.part.cost.Get()
 	r := proto.Result{
-		Ended: ended, Text: ended.Text, Usage: t.usage, Denials: t.denials, Origin: t.origin,
-		Structured: t.structured, Deferred: t.deferred,
+		Ended: ended, Text: ended.Text, Usage: t.usage, Denials: t.gate.Denials(), Origin: t.origin,
+		Structured: t.structured, Deferred: t.gate.Deferred(),
 		DurationMS: s.effects.Now().Sub(t.started).Milliseconds(),
 		APIMS:      (c.Durations.API - t.api).Milliseconds(),
 		CostUSD:    c.Total.USD.Float(),

@@ -20,9 +20,9 @@ type View struct {
 	Name      string
 	Title     string
 	Cwd       string
-	Model     string // provider/id
-	Mode      string // permission mode, in its outward name
-	Modes     []string
+	Model     string   // provider/id
+	Mode      string   // permission mode, in its outward name
+	Modes     []string // that the mode key goes through
 	CostUSD   float64
 	BudgetUSD float64 // 0: no bound
 	Context   Fill
@@ -42,7 +42,7 @@ func (s *Session) View() View {
 	now := s.store.Get()
 	v := View{
 		Session: now.Session.ID, Name: now.Session.Name, Title: now.Session.Title, Cwd: now.Session.Cwd,
-		Model: now.Session.Model, Mode: s.mode(), Modes: s.modes(), CostUSD: now.Cost.Total.USD.Float(),
+		Model: now.Session.Model, Mode: s.mode(), Modes: modeNames(now.Permission.Cycle()), CostUSD: now.Cost.Total.USD.Float(),
 		BudgetUSD: s.opts.MaxBudgetUSD, Context: Fill{now.Shaping.Used, now.Shaping.Window},
 		Todos: now.Todo.Events().Items, Branch: s.rooms.branch(),
 	}

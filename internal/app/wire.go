@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/myelin-agent/myelin/internal/app/confine"
+	"github.com/myelin-agent/myelin/internal/app/gate"
 	"github.com/myelin-agent/myelin/internal/app/outside"
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -62,7 +63,7 @@ type rooms struct {
 	log      atomic.Pointer[*transcript.Transcript]
 
 	hooks      *hook.Hooks
-	gate       *gate
+	gate       *gate.Gate
 	box        *confine.Confiner
 	guard      *outside.Guard // of what runs outside of the sandbox
 	finder     proc.Finder    // of programs that are run for the session itself
@@ -84,6 +85,7 @@ type rooms struct {
 	readOnly  atomic.Bool // a person declined to trust the folder
 	source    string      // of the SessionStart hooks that are still to fire
 	recorded  string      // permission mode of a resumed session
+	bypass    bool        // bypassPermissions was made available at the start
 }
 
 // Open makes a session and everything around it. Nothing of the project runs, and no request is made,
@@ -292,8 +294,7 @@ func (s *Session) startMode() error {
 	set, at, _ := config.Value[string](state, "permissions.defaultMode")
 	mode, bypass, auto, notices, err := permission.StartMode(permission.Start{
 		Flag: flag, Bypass: o.Bypass, AllowBypass: o.AllowBypass, Setting: permission.Mode(set), SettingFrom: permission.SourceOf(at.Scope),
-		Recorded: permission.Mode(s.rooms.recorded), AutoAvailable: true, ForbidAuto: autoOff(state),
-		ForbidBypass: s.bypassForbidden(state),
+		Recorded: permission.Mode(s.rooms.recorded), AutoAvailable: true, Forbidden: s.forbiddenModes(state),
 	})
 	if err != nil {
 		return &ExitError{codeSettings, err}
@@ -319,15 +320,13 @@ func (s *Session) startMode() error {
 	if s.rooms.flagRules.Deny, err = rules(permission.DenyList, o.Deny); err != nil {
 		return err
 	}
+	s.rooms.bypass = bypass
 	s.part.permission.Set(func(p *permission.State) *permission.State {
-		p = p.WithAvailable(bypass, auto)
-		next, err := p.WithMode(mode)
-		if err != nil {
-			return p
-		}
-		return next
+		p, _ = p.WithAvailable(bypass, auto, s.forbiddenModes(state))
+		p, err = p.WithMode(mode)
+		return p
 	})
-	return nil
+	return err
 }
 
 func (s *Session) shapingConfig() shaping.Config {
@@ -392,7 +391,7 @@ func (s *Session) restored(context.Context) ([]msg.Block, error) {
 		}
 		texts = append(texts, text)
 	}
-	return reminders(texts), nil
+	return gate.Reminders(texts), nil
 }
 
 func (s *Session) hookConfig() hook.Config {
@@ -434,11 +433,15 @@ func (s *Session) hookCommon() hook.Common {
 
 // matchRule says whether a call is of the kind a permission rule describes, for hooks.
 func (s *Session) matchRule(rule, name string, input json.RawMessage) bool {
-	m, err := permission.NewMatcher(rule, permission.Env{Dirs: s.rooms.gate.dirs(), Resolve: permission.ResolveLinks})
+	m, err := permission.NewMatcher(rule, s.rooms.gate.Env())
 	if err != nil {
 		return true // a condition that cannot be read must not silence a guard
 	}
-	return m.Match(s.rooms.gate.request(tool.Call{Name: name, Literal: input, Input: input, Scope: s.scope}))
+	call, traits := tool.Call{Name: name, Literal: input, Input: input, Scope: s.scope}, tool.Traits{}
+	if t := s.rooms.tool(name); t != nil {
+		traits = t.Traits(call)
+	}
+	return m.Match(gate.Request(call, traits))
 }
 
 func (s *Session) promptConfig() prompt.Config {

@@ -49,13 +49,16 @@ func BenchmarkThousandAgents(b *testing.B) {
 		for i := range kept {
 			wg.Go(func() {
 				cfg := engine.Config{
-					Model:     func() (provider.Model, provider.Options) { return ten{}, provider.Options{} },
-					Tools:     func() []tool.Tool { return []tool.Tool{probe} },
-					Authorize: func(context.Context, tool.Call) (engine.Verdict, error) { return engine.Verdict{Allow: true}, nil },
-					Record:    func(context.Context, msg.Message) error { return nil },
-					Keep:      func(h []msg.Message) { kept[i] = h },
-					Agent:     tool.NewScope(fmt.Sprint(i), "/"),
-					Limits:    engine.Limits{Repeats: -1},
+					Model: func() (provider.Model, provider.Options) { return ten{}, provider.Options{} },
+					Tools: func() []tool.Tool { return []tool.Tool{probe} },
+					Authorize: func(_ context.Context, c tool.Call, traits tool.Traits) (engine.Verdict, error) {
+						d, err := tool.Decide(probe, c, traits, func(tool.Call, tool.Traits) (tool.Ruling, error) { return tool.Ruling{Allow: true}, nil })
+						return engine.Verdict{Run: d}, err
+					},
+					Record: func(context.Context, msg.Message) error { return nil },
+					Keep:   func(h []msg.Message) { kept[i] = h },
+					Agent:  tool.NewScope(fmt.Sprint(i), "/"),
+					Limits: engine.Limits{Repeats: -1},
 				}
 				start := []msg.Message{{ID: "p", Role: msg.User, Content: []msg.Block{msg.Text{Text: "go"}}}}
 				for _, err := range engine.Run(b.Context(), cfg, start) {

@@ -21,8 +21,8 @@ import (
 
 // Config is what one run is given. One snapshot decides what the model sees in a round; Authorize,
 // Confine and budgets read the store at each call, so a tightened rule bites between two calls.
-// Every function is called from the run's goroutine, but Authorize, Amend, Sync before a call, and
-// Late: they run in their call's goroutine, several at once. The run's goroutine alone touches the loop's state; calls hand
+// Every function is called from the run's goroutine, but Authorize, Before, Amend and Late: they run in
+// their call's goroutine, several at once. The run's goroutine alone touches the loop's state; calls hand
 // back values. Model, Tools, Authorize, Record and Agent are needed; the rest may be nil.
 type Config struct {
 	// Model is read before each round: a switch acts at the next.
@@ -33,17 +33,20 @@ type Config struct {
 	Tools func() []tool.Tool
 	// Shape fits the history into the window. Nil: the history is sent as it is.
 	Shape func(ctx context.Context, history []msg.Message, p Pressure) (View, error)
-	// Authorize decides one call right before it starts: hooks, rules, handler. It may change the
-	// input. An error refuses the call.
-	Authorize func(ctx context.Context, call tool.Call) (Verdict, error)
+	// Authorize decides one call right before it starts: hooks, rules, question. The call is normalised in
+	// the directory where the agent stands now, and the traits are those of its input. What runs is the
+	// decided call in the verdict and nothing else. An error refuses the call.
+	Authorize func(ctx context.Context, call tool.Call, traits tool.Traits) (Verdict, error)
+	// Before is told of a decided call that is not free of effects right before it runs: what was recorded
+	// is made durable, later a checkpoint is taken. The call does not run when it fails.
+	Before func(ctx context.Context, call tool.Call, traits tool.Traits) error
 	// Amend sees one finished call; not for refused or interrupted ones.
 	Amend func(ctx context.Context, call tool.Call, result tool.Result) (tool.Result, *tool.End, error)
 	// Batch sees all calls of a round after the last has finished.
 	Batch func(ctx context.Context, calls []tool.Done) (*tool.End, error)
 	// Record keeps a message before it is yielded. A failure ends the run.
 	Record func(ctx context.Context, m msg.Message) error
-	// Sync makes what was recorded durable: at the end of the run, and in the call's goroutine
-	// before a call that is not free of effects.
+	// Sync makes what was recorded durable at the end of the run.
 	Sync func(ctx context.Context) error
 	// Steer returns what was typed meanwhile, and notices of ended tasks. It is asked before each
 	// round but the first.
@@ -77,14 +80,11 @@ type Spending struct {
 
 // Verdict is what Authorize decides of one call. The zero Verdict refuses.
 type Verdict struct {
-	Allow   bool
-	Call    tool.Call        // the call to run when it was changed: Literal holds the new input; ignored unless Changed
-	Changed bool             //
-	Confine tool.Confinement // how the call must be confined
-	Hold    bool             // deferred to the host: the turn ends with the call unrun
-	Message string           // refused: what the model is told
-	End     *tool.End        // a hook or a person ends the turn with this
-	Note    []msg.Block      // goes beside the result (a comment with "yes", a hook's context)
+	Run     tool.Decided // what runs; the zero value: nothing
+	Hold    bool         // deferred to the host: the turn ends with the call unrun
+	Message string       // refused: what the model is told
+	End     *tool.End    // a hook or a person ends the turn with this
+	Note    []msg.Block  // goes beside the result (a comment with "yes", a hook's context)
 }
 
 // Pressure says how urgent shaping is, and why.

@@ -20,6 +20,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // reply is one scripted answer: what the model streams.
@@ -159,12 +160,24 @@ type rig struct {
 	ended    proto.Ended
 }
 
+// allow decides that a call runs as it stands.
+func allow(tools []tool.Tool, c tool.Call, traits tool.Traits) engine.Verdict {
+	i := slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Spec().Name == c.Name })
+	d, err := tool.Decide(tools[i], c, traits, func(tool.Call, tool.Traits) (tool.Ruling, error) { return tool.Ruling{Allow: true}, nil })
+	if err != nil {
+		panic(err)
+	}
+	return engine.Verdict{Run: d}
+}
+
 func newRig(tools []tool.Tool, replies ...reply) *rig {
 	r := &rig{model: &model{info: provider.Info{Provider: "fake", ID: "m"}, replies: replies}}
 	r.cfg = engine.Config{
-		Model:     func() (provider.Model, provider.Options) { return r.model, provider.Options{} },
-		Tools:     func() []tool.Tool { return tools },
-		Authorize: func(context.Context, tool.Call) (engine.Verdict, error) { return engine.Verdict{Allow: true}, nil },
+		Model: func() (provider.Model, provider.Options) { return r.model, provider.Options{} },
+		Tools: func() []tool.Tool { return tools },
+		Authorize: func(_ context.Context, c tool.Call, traits tool.Traits) (engine.Verdict, error) {
+			return allow(tools, c, traits), nil
+		},
 		Record: func(_ context.Context, m msg.Message) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -359,8 +372,11 @@ func TestRefusalDoesNotAbortSiblingsButFailureOfShellDoes(t *testing.T) {
 	r := newRig([]tool.Tool{shell},
 		answer(msg.StopToolUse, call("a", "Bash", `{"c":"refuse"}`), call("b", "Bash", `{}`), call("c", "Bash", `{"c":"fail"}`), call("d", "Bash", `{}`)),
 		answer(msg.StopEndTurn, say("ok")))
-	r.cfg.Authorize = func(_ context.Context, c tool.Call) (engine.Verdict, error) {
-		return engine.Verdict{Allow: !strings.Contains(string(c.Input), "refuse"), Message: "no"}, nil
+	r.cfg.Authorize = func(_ context.Context, c tool.Call, traits tool.Traits) (engine.Verdict, error) {
+		if strings.Contains(string(c.Input), "refuse") {
+			return engine.Verdict{Message: "no"}, nil
+		}
+		return allow([]tool.Tool{shell}, c, traits), nil
 	}
 	r.run(t.Context(), nil)
 	var got []string
@@ -381,16 +397,17 @@ func TestAuthorizeMayChangeTheInputAndItsTraits(t *testing.T) {
 	r := newRig([]tool.Tool{echo("Read", readOnly)},
 		answer(msg.StopToolUse, call("a", "Read", `{"f":"x"}`), call("b", "Read", `{}`)),
 		answer(msg.StopEndTurn, say("ok")))
-	r.cfg.Authorize = func(_ context.Context, c tool.Call) (engine.Verdict, error) {
+	r.cfg.Authorize = func(_ context.Context, c tool.Call, traits tool.Traits) (engine.Verdict, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked[c.ID]++
-		v := engine.Verdict{Allow: true}
-		if c.ID == "a" && asked["a"] == 1 {
-			c.Literal = json.RawMessage(`{"f":"alone"}`)
-			v.Call, v.Changed = c, true
-		}
-		return v, nil
+		d, err := tool.Decide(echo("Read", readOnly), c, traits, func(c tool.Call, _ tool.Traits) (tool.Ruling, error) {
+			if c.ID == "a" {
+				return tool.Ruling{Allow: true, Input: json.RawMessage(`{"f":"alone"}`)}, nil
+			}
+			return tool.Ruling{Allow: true}, nil
+		})
+		return engine.Verdict{Run: d}, err
 	}
 	r.run(t.Context(), nil)
 	equal(t, asked, map[string]int{"a": 2, "b": 1})
@@ -401,9 +418,104 @@ func TestAuthorizeMayChangeTheInputAndItsTraits(t *testing.T) {
 
 func TestZeroVerdictRefuses(t *testing.T) {
 	r := newRig([]tool.Tool{echo("Read", readOnly)}, answer(msg.StopToolUse, call("a", "Read", `{}`)), answer(msg.StopEndTurn, say("ok")))
-	r.cfg.Authorize = func(context.Context, tool.Call) (engine.Verdict, error) { return engine.Verdict{}, nil }
+	r.cfg.Authorize = func(context.Context, tool.Call, tool.Traits) (engine.Verdict, error) { return engine.Verdict{}, nil }
 	r.run(t.Context(), nil)
 	equal(t, r.conversation()[1], "u: result a! Permission denied.")
+}
+
+// What was decided is what runs: a decided call of another id, and one that was decided for another
+// agent, run nothing.
+func TestKF109_ADecidedCallRunsInItsOwnPlaceAlone(t *testing.T) {
+	for name, other := range map[string]func(*tool.Call){
+		"another call":  func(c *tool.Call) { c.ID = "z" },
+		"another agent": func(c *tool.Call) { c.Scope = tool.NewScope("x", "/") },
+	} {
+		ran := false
+		spy := probe{"Edit", tool.Traits{}, func(context.Context, tool.Call) (tool.Result, error) {
+			ran = true
+			return tool.Text("ran"), nil
+		}}
+		r := newRig([]tool.Tool{spy}, answer(msg.StopToolUse, call("a", "Edit", `{}`)), answer(msg.StopEndTurn, say("ok")))
+		r.cfg.Authorize = func(_ context.Context, c tool.Call, traits tool.Traits) (engine.Verdict, error) {
+			other(&c)
+			return allow([]tool.Tool{spy}, c, traits), nil
+		}
+		r.run(t.Context(), nil)
+		if said := r.conversation(); ran || !strings.Contains(said[1], "Not run") {
+			t.Errorf("%s: ran %v, said %q", name, ran, said)
+		}
+	}
+}
+
+// An earlier call of the same answer moves the agent: the calls that wait are prepared and decided in the
+// directory where they start, and run there.
+func TestKF109_ACallIsDecidedInTheDirectoryItRunsIn(t *testing.T) {
+	scope := tool.NewScope("", "/one")
+	move := probe{"Cd", tool.Traits{}, func(context.Context, tool.Call) (tool.Result, error) {
+		scope.SetCwd("/two")
+		return tool.Text("moved"), nil
+	}}
+	where := probe{"Where", tool.Traits{}, func(_ context.Context, c tool.Call) (tool.Result, error) { return tool.Text(c.Dir()), nil }}
+	r := newRig([]tool.Tool{move, where}, answer(msg.StopToolUse, call("a", "Cd", `{}`), call("b", "Where", `{}`)), answer(msg.StopEndTurn, say("ok")))
+	r.cfg.Agent = scope
+	var decided []string
+	r.cfg.Authorize = func(_ context.Context, c tool.Call, traits tool.Traits) (engine.Verdict, error) {
+		decided = append(decided, c.Name+" in "+c.Cwd)
+		return allow([]tool.Tool{move, where}, c, traits), nil
+	}
+	r.run(t.Context(), nil)
+	equal(t, decided, []string{"Cd in /one", "Where in /two"})
+	if said := r.conversation(); !slices.Contains(said, "u: result b /two") {
+		t.Errorf("%q", said)
+	}
+}
+
+// A tool that meets a link where none was when the call was decided hands it back: the call is decided anew,
+// and not for ever.
+func TestKF109_ACallWhosePathMovedIsDecidedAnew(t *testing.T) {
+	for met, want := range map[int]string{1: "u: result a read", 9: "u: result a! Error: open /f: the path leads through a symbolic link"} {
+		left := met
+		read := probe{"Read", readOnly, func(context.Context, tool.Call) (tool.Result, error) {
+			if left--; left >= 0 {
+				return tool.Result{}, fmt.Errorf("open /f: %w", nolink.ErrLink)
+			}
+			return tool.Text("read"), nil
+		}}
+		r := newRig([]tool.Tool{read}, answer(msg.StopToolUse, call("a", "Read", `{}`)), answer(msg.StopEndTurn, say("ok")))
+		decided := 0
+		r.cfg.Authorize = func(_ context.Context, c tool.Call, traits tool.Traits) (engine.Verdict, error) {
+			decided++
+			return allow([]tool.Tool{read}, c, traits), nil
+		}
+		r.run(t.Context(), nil)
+		if said := r.conversation(); said[1] != want || decided != min(met+1, 3) {
+			t.Errorf("met %d links: %q, decided %d times", met, said[1], decided)
+		}
+	}
+}
+
+// Before is told of what has effects, right before it runs; when it fails, nothing runs.
+func TestBeforeStandsBeforeEffects(t *testing.T) {
+	var order []string
+	step := func(name string, traits tool.Traits) probe {
+		return probe{name, traits, func(context.Context, tool.Call) (tool.Result, error) {
+			order = append(order, "run "+name)
+			return tool.Text("ran"), nil
+		}}
+	}
+	tools := []tool.Tool{step("Read", tool.Traits{ReadOnly: true}), step("Todo", tool.Traits{NoEffect: true}), step("Edit", tool.Traits{Snapshot: true})}
+	r := newRig(tools, answer(msg.StopToolUse, call("a", "Read", `{}`), call("b", "Todo", `{}`), call("c", "Edit", `{}`)), answer(msg.StopEndTurn, say("ok")))
+	var fails error
+	r.cfg.Before = func(_ context.Context, c tool.Call, traits tool.Traits) error {
+		order = append(order, fmt.Sprintf("before %s, checkpoint %v", c.Name, traits.Snapshot))
+		return fails
+	}
+	r.run(t.Context(), nil)
+	equal(t, order, []string{"run Read", "run Todo", "before Edit, checkpoint true", "run Edit"})
+	order, fails = nil, errors.New("the disk is full")
+	r.model.replies = append(r.model.replies, answer(msg.StopToolUse, call("d", "Edit", `{}`)), answer(msg.StopEndTurn, say("ok")))
+	r.run(t.Context(), nil)
+	equal(t, order, []string{"before Edit, checkpoint true"})
 }
 
 func TestKF006_InterruptInParallelCalls(t *testing.T) {

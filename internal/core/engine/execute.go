@@ -88,11 +88,11 @@ func (x *executor) prepare(s *slot, c msg.ToolCall) (problem string) {
 	if c.Malformed != "" {
 		return "InputValidationError: " + s.call.Name + " failed: the input is not valid JSON: " + msg.Cut(c.Malformed, 500)
 	}
-	call, err := t.Normalise(s.call)
+	call, traits, err := tool.Prepare(t, s.call)
 	if err != nil {
 		return err.Error()
 	}
-	s.call, s.traits = call, t.Traits(call)
+	s.call, s.traits = call, traits
 	return ""
 }
 
@@ -130,7 +130,7 @@ func (x *executor) start(s *slot) {
 		s.began = x.run.cfg.Effects.Now()
 	}
 	s.call.Progress = s.signs.teller(x.signs)
-	p := performance{cfg: &x.run.cfg, tool: s.tool, call: s.call, traits: s.traits, beside: s.beside()}
+	p := &performance{cfg: &x.run.cfg, tool: s.tool, call: s.call, traits: s.traits, beside: s.beside()}
 	go func() {
 		o := p.perform(ctx)
 		o.slot = s

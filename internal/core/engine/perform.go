@@ -8,6 +8,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // errSibling cancels the calls beside a shell command that failed.
@@ -40,7 +41,11 @@ func (o outcome) done(seconds float64) tool.Done {
 	return tool.Done{Call: o.call, Traits: o.traits, Result: o.result, Refused: o.word == "refused", Seconds: seconds}
 }
 
-func (p performance) perform(ctx context.Context) (o outcome) {
+// maxMoved bounds how often a call is decided anew because a path of it came to lead elsewhere between its
+// decision and its start.
+const maxMoved = 3
+
+func (p *performance) perform(ctx context.Context) (o outcome) {
 	defer func() {
 		o.call, o.traits = p.call, p.traits
 		if v := recover(); v != nil {
@@ -48,7 +53,28 @@ func (p performance) perform(ctx context.Context) (o outcome) {
 			o.fault = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	verdict, err := p.cfg.Authorize(ctx, p.call)
+	moved := p.call.Scope.Cwd() != p.call.Cwd // an earlier call moved the agent after this one was announced
+	for range maxMoved {
+		o = p.attempt(ctx, moved)
+		if moved = errors.Is(o.fault, nolink.ErrLink) && !p.traits.Shell; !moved {
+			return o
+		}
+	}
+	return o
+}
+
+// attempt decides the call and runs it. moved says that it must be prepared anew.
+func (p *performance) attempt(ctx context.Context, moved bool) outcome {
+	if moved {
+		call, traits, err := tool.Prepare(p.tool, p.call)
+		if err != nil {
+			return outcome{word: "error", result: tool.Misuse(err.Error())}
+		}
+		if p.call, p.traits = call, traits; p.beside && !traits.Beside {
+			return outcome{again: true}
+		}
+	}
+	verdict, err := p.cfg.Authorize(ctx, p.call, p.traits)
 	switch {
 	case ctx.Err() != nil:
 		return stopped(ctx, tool.Result{}, "not_run")
@@ -56,18 +82,19 @@ func (p performance) perform(ctx context.Context) (o outcome) {
 		return outcome{word: "refused", result: tool.Failed("Not permitted: " + err.Error()), fault: err}
 	case verdict.Hold:
 		return outcome{word: "not_run", result: tool.Failed("Deferred to the host."), end: verdict.End}
-	case !verdict.Allow:
+	case !verdict.Run.Valid():
 		return outcome{word: "refused", result: tool.Failed(orDenied(verdict.Message)), end: verdict.End, note: verdict.Note}
 	}
-	if verdict.Changed {
-		if problem, again := p.change(verdict.Call); problem != "" {
-			return outcome{word: "error", result: tool.Misuse(problem)}
-		} else if again {
-			return outcome{again: true}
-		}
+	decided := verdict.Run
+	if got := decided.Call(); got.ID != p.call.ID || got.Name != p.call.Name || got.Scope != p.call.Scope {
+		fault := fmt.Errorf("the call %s of %s was decided in place of the call %s of %s", got.ID, got.Name, p.call.ID, p.call.Name)
+		return outcome{word: "refused", result: tool.Failed("Not run: " + fault.Error() + "."), fault: fault}
 	}
-	p.call.Confine = verdict.Confine
-	o = p.execute(ctx)
+	p.call, p.traits = decided.Call(), decided.Traits()
+	if p.beside && !p.traits.Beside {
+		return outcome{again: true}
+	}
+	o := p.execute(ctx, decided)
 	o.note = append(verdict.Note, o.note...)
 	if o.end == nil {
 		o.end = verdict.End
@@ -75,24 +102,13 @@ func (p performance) perform(ctx context.Context) (o outcome) {
 	return o
 }
 
-// change takes over the input authorising decided on. The problem it returns is told to the model.
-func (p *performance) change(changed tool.Call) (problem string, again bool) {
-	p.call.Literal, p.call.Input = changed.Literal, changed.Literal
-	call, err := p.tool.Normalise(p.call)
-	if err != nil {
-		return err.Error(), false
-	}
-	p.call, p.traits = call, p.tool.Traits(call)
-	return "", p.beside && !p.traits.Beside
-}
-
-func (p *performance) execute(ctx context.Context) outcome {
-	if p.cfg.Sync != nil && !p.traits.ReadOnly && !p.traits.NoEffect {
-		if err := p.cfg.Sync(context.WithoutCancel(ctx)); err != nil {
-			return outcome{word: "error", result: tool.Failed("Not run: the transcript cannot be written: " + err.Error()), fault: err}
+func (p *performance) execute(ctx context.Context, decided tool.Decided) outcome {
+	if p.cfg.Before != nil && !p.traits.ReadOnly && !p.traits.NoEffect {
+		if err := p.cfg.Before(context.WithoutCancel(ctx), p.call, p.traits); err != nil {
+			return outcome{word: "error", result: tool.Failed("Not run: " + err.Error()), fault: err}
 		}
 	}
-	result, err := p.tool.Run(ctx, p.call)
+	result, err := decided.Run(ctx)
 	if ctx.Err() != nil && (err != nil || result.IsError) {
 		return stopped(ctx, result, "interrupted")
 	}

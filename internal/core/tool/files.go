@@ -68,7 +68,7 @@ func Missing(call Call, path string) string {
 	if near := textfile.Nearest(path); near != "" {
 		text += " Did you mean " + near + "?"
 	}
-	return text + " The current working directory is " + call.Scope.Cwd() + "."
+	return text + " The current working directory is " + call.Dir() + "."
 }
 
 // Check judges whether the agent knows enough of a file to change it, or, with whole, to replace all

@@ -91,7 +91,7 @@ func TestKF146_FilesAreChangedWhereItWasDecided(t *testing.T) {
 // changeOnce makes or changes a file whose call was decided for its own path.
 func changeOnce(t *testing.T, files tool.Files, scope *tool.Scope, path string) (fresh bool, err error) {
 	t.Helper()
-	call := tool.Call{Scope: scope, Paths: []tool.PathUse{{Path: path, Real: path, Intent: tool.Write}}}
+	call := tool.Call{Scope: scope, Where: tool.Where{Paths: []tool.PathUse{{Path: path, Real: path, Intent: tool.Write}}}}
 	f, exists, problem, err := files.Load(call, path, "written")
 	if err != nil {
 		return false, err

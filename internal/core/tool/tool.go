@@ -46,8 +46,8 @@ type Call struct {
 	Name     string          // canonical name of the tool
 	Literal  json.RawMessage // what the model (or a hook) wrote; rules on parameters compare this
 	Input    json.RawMessage // normalised
-	Confine  Confinement     // how the call must be confined, as authorised
-	Paths    []PathUse       // those of its traits, as they were decided about
+	Confine  Confinement     // how the call must be confined, as decided
+	Where                    // what it is about in the file system, as decided
 	Progress func(Progress)  // never nil in Run; cheap, may be called from any goroutine
 	Scope    *Scope          // the agent this call belongs to, never nil
 }
@@ -62,6 +62,21 @@ func (c Call) Real(path string) (string, error) {
 		}
 	}
 	return textfile.Real(path)
+}
+
+// Where is the place a call is about.
+type Where struct {
+	Cwd   string    // the directory it was prepared, decided and runs in; empty: where Scope stands
+	Paths []PathUse // those of its traits, with where each leads
+}
+
+// Dir is the directory the call is about. Tools use it, not the scope's, which calls beside this one may
+// move meanwhile.
+func (c Call) Dir() string {
+	if c.Cwd != "" {
+		return c.Cwd
+	}
+	return c.Scope.Cwd()
 }
 
 // Progress is a sign of life of a running call. Its fields are added to what came before.

@@ -36,7 +36,8 @@ type Verdict struct {
 	Sure   bool        `json:"sure,omitempty"` // the fast filter, which errs towards blocking, let it through
 }
 
-func (v Verdict) text() string {
+// Text is the verdict as a sentence.
+func (v Verdict) Text() string {
 	switch v.Kind {
 	case VerdictAllow:
 		return "the classifier let it through"
@@ -430,7 +431,8 @@ func (v Verdict) Keep(at time.Time) (Kept, bool) {
 	return Kept{}, false
 }
 
-// Speculations holds classifications that were started while calls streamed in, by call id. It is
+// Speculations holds classifications that were started while calls streamed in, by the key of what is
+// classified ([VerdictKey]): a verdict counts for that input in that directory and for nothing else. It is
 // safe for concurrent use; the zero value is ready.
 type Speculations struct {
 	mu   sync.Mutex // guards open
@@ -443,35 +445,35 @@ type speculation struct {
 	v      Verdict
 }
 
-// Start begins to classify a call. A second start for the same call is ignored.
-func (s *Speculations) Start(ctx context.Context, callID string, judge func(context.Context) Verdict) {
+// Start begins to classify a call. A second start for the same key is ignored.
+func (s *Speculations) Start(ctx context.Context, key string, judge func(context.Context) Verdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
 		s.open = map[string]*speculation{}
 	}
-	if s.open[callID] != nil {
+	if s.open[key] != nil {
 		return
 	}
 	own, cancel := context.WithCancel(ctx)
 	sp := &speculation{cancel: cancel, done: make(chan struct{})}
-	s.open[callID] = sp
+	s.open[key] = sp
 	go func() { // ends with the verdict, which ends with its context
 		defer close(sp.done)
 		sp.v = judge(own)
 	}()
 }
 
-// Wait waits for the verdict about a call; ok is false when none was started or ctx ended first. A
+// Wait waits for the verdict about what the key names; ok is false when none was started or ctx ended first. A
 // verdict is handed out once.
-func (s *Speculations) Wait(ctx context.Context, callID string) (v Verdict, ok bool) {
+func (s *Speculations) Wait(ctx context.Context, key string) (v Verdict, ok bool) {
 	s.mu.Lock()
-	sp := s.open[callID]
+	sp := s.open[key]
 	s.mu.Unlock()
 	if sp == nil {
 		return Verdict{}, false
 	}
-	defer s.Drop(callID)
+	defer s.Drop(key)
 	select {
 	case <-sp.done:
 		return sp.v, true
@@ -481,10 +483,10 @@ func (s *Speculations) Wait(ctx context.Context, callID string) (v Verdict, ok b
 }
 
 // Drop gives a speculation up.
-func (s *Speculations) Drop(callID string) {
+func (s *Speculations) Drop(key string) {
 	s.mu.Lock()
-	sp := s.open[callID]
-	delete(s.open, callID)
+	sp := s.open[key]
+	delete(s.open, key)
 	s.mu.Unlock()
 	if sp != nil {
 		sp.cancel()

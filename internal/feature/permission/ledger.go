@@ -89,7 +89,7 @@ func (l *Ledger) Total() int {
 // NewEntry makes an entry of a settled question.
 func NewEntry(at time.Time, q Question, mode Mode, out Outcome) Entry {
 	return Entry{
-		At: at, Call: q.CallID, Agent: q.Agent, Tool: q.Request.Tool, Summary: q.summary(), Mode: mode,
+		At: at, Call: q.CallID, Agent: q.Agent, Tool: q.Request.Tool, Summary: q.Summary(), Mode: mode,
 		Decision: q.Decision, Settled: out.Behavior, By: out.By, Rule: out.Rule,
 	}
 }

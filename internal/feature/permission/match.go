@@ -101,7 +101,7 @@ func (m *Matcher) matchShell(req Request) bool {
 	if m.rule.Specifier == "" {
 		return true
 	}
-	acc := shellsyntax.Analyse(req.Traits.Command, shellsyntax.Options{Cwd: req.Cwd, Home: m.env.Dirs.Home})
+	acc := m.env.Accounts.of(req.Traits.Command, req.Cwd, m.env.Dirs.Home)
 	if !acc.Parsed || len(acc.Problems) > 0 {
 		return true
 	}

@@ -3,7 +3,7 @@
 //
 // [Decide] is the heart: a pure function of a request and a policy. Around it stand the rules
 // ([ParseRule], [Compile]), the slice of the session's state with the functions that change it ([State]),
-// the settling of questions ([Handler]), the classifier of auto mode ([Classifier]), the record of what
+// questions and their answers ([Question], [Answered]), the classifier of auto mode ([Classifier]), the record of what
 // was decided ([Ledger]), and the reports that check a policy from the command line ([RunVectors],
 // [Explain]). Tools are known by name, by what they say of a call (tool.Traits) and by fields
 // of their input; no tool is imported. The package reads no settings file, resolves no link and asks nobody
@@ -108,6 +108,8 @@ type Policy struct {
 	Resolve Resolver // nil: no path is a link
 	Files   Files
 	Sandbox Sandbox
+
+	Accounts *Accounts // of command lines that were read already; nil: none
 
 	AutoAvailable bool // the classifier may be used
 	AutoInPlan    bool // in plan mode it is asked before the person
@@ -242,6 +244,34 @@ func (e *eval) settle(d Decision) Decision {
 // still judge it.
 func (d *Decision) critical() bool {
 	return d.Reason.Kind == BySafety
+}
+
+// Held is what deny and ask rules alone make of a decision; the zero Decision when none of them holds.
+func Held(d Decision) Decision {
+	if d.Behavior == Allow || d.Reason.Kind != ByRule || len(d.Matched) == 0 {
+		return Decision{}
+	}
+	return Decision{Behavior: d.Behavior, Reason: d.Reason, Matched: d.Matched}
+}
+
+// Stricter is d, or what another input of the same call is held to, whichever is stricter. The confinement
+// stays that of d.
+func Stricter(d, held Decision) Decision {
+	switch {
+	case held.Behavior == "" || d.Behavior == Deny:
+		return d
+	case held.Behavior == Deny || d.Mode == DontAsk:
+		d.Behavior = Deny
+	case d.Behavior == Ask && d.Firm: // it is asked for its own sake
+		d.Once, d.Classify, d.Suggestions = true, false, nil
+		return d
+	default:
+		d.Behavior = Ask
+	}
+	d.Reason, d.Matched, d.Missing, d.Suggestions = held.Reason, held.Matched, nil, nil
+	d.Reason.Text += "; a hook changed the call"
+	d.Firm, d.Once, d.Classify = true, true, false
+	return d
 }
 
 // AfterHook applies the answer of a PreToolUse hook to a decision. A deny settles it; an ask is a floor

@@ -28,6 +28,8 @@ type Env struct {
 	Fold    bool     // the file system ignores case
 	Resolve Resolver // nil: no path is a link
 	Known   []string // names of the tools there are, to warn of rules about none; nil: do not warn
+
+	Accounts *Accounts // of command lines that were read already; nil: none
 }
 
 // RuleProblem is something wrong with one rule. The rule is left out when Malformed.

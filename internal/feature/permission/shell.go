@@ -21,7 +21,7 @@ func (e *eval) shellCall() Decision {
 	if command == "" {
 		command = e.field("command")
 	}
-	e.acc = shellsyntax.Analyse(command, shellsyntax.Options{Cwd: e.req.Cwd, Home: e.pol.Dirs.Home})
+	e.acc = e.pol.Accounts.of(command, e.req.Cwd, e.pol.Dirs.Home)
 	s := &shellEval{eval: e, acc: e.acc, command: command}
 	s.confine()
 	d := s.decide()

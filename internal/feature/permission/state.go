@@ -3,6 +3,7 @@ package permission
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ type State struct {
 	PrePlanMode     Mode               `json:"prePlanMode,omitempty"` // set on entering plan mode
 	BypassAvailable bool               `json:"bypassAvailable"`
 	AutoAvailable   bool               `json:"autoAvailable"`
+	Forbidden       map[Mode]string    `json:"forbidden,omitempty"` // modes that nobody may enter, and the sentence that says who forbids each
 	Rules           map[Source]Lists   `json:"rules,omitempty"`
 	Dirs            []Dir              `json:"dirs,omitempty"`
 	Grants          Grants             `json:"grants"`             // answers of this session; memory only
@@ -72,6 +74,8 @@ type Denied struct {
 
 // Kept is a verdict of the classifier that is remembered.
 type Kept struct {
+	Tool     string    `json:"tool,omitempty"`
+	Summary  string    `json:"summary,omitempty"` // of the call, for people
 	Behavior Behavior  `json:"behavior"`
 	Reason   string    `json:"reason,omitempty"`
 	At       time.Time `json:"at"`
@@ -117,8 +121,9 @@ type SandboxState struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-// The errors of a change of mode.
+// The errors of a change of mode. Each is a sentence that names the mode.
 var (
+	ErrForbidden  = errors.New("a mode that may not be entered")
 	ErrNoSuchMode = errors.New("there is no such permission mode")
 	ErrNoBypass   = errors.New("the mode bypassPermissions was not made available when the session started")
 	ErrNoAuto     = errors.New("the mode auto is not available")
@@ -131,22 +136,50 @@ func (s *State) change() *State {
 	return &c
 }
 
-// WithMode changes the mode. Entering plan mode remembers the mode before; entering auto sets broad
-// allow rules aside, leaving it brings them back. Remembered verdicts go with every change.
+// ForbiddenError says who forbids a mode. It is an [ErrForbidden].
+type ForbiddenError struct {
+	Mode Mode
+	Why  string
+}
+
+func (e *ForbiddenError) Error() string { return e.Why }
+
+// Is says that e is an [ErrForbidden].
+func (e *ForbiddenError) Is(target error) bool { return target == ErrForbidden }
+
+// MayEnter says why a mode may not be entered; nil: it may. The mode default always may: it is what
+// everything falls back to.
+func (s *State) MayEnter(m Mode) error {
+	if _, known := ParseMode(string(m)); !known && m != Bubble {
+		return fmt.Errorf("%w: %q", ErrNoSuchMode, m)
+	}
+	why, forbidden := s.Forbidden[m]
+	switch {
+	case m == Default:
+		return nil
+	case forbidden:
+		return &ForbiddenError{m, why}
+	case m == Bypass && !s.BypassAvailable:
+		return ErrNoBypass
+	case m == Auto && !s.AutoAvailable:
+		return ErrNoAuto
+	}
+	return nil
+}
+
+// WithMode changes the mode. It is the one door: whoever wants a mode, a key, an answer, a hook, a resumed
+// session or a host, comes through here, and what [State.MayEnter] refuses is not entered. Entering plan mode
+// remembers the mode before; entering auto sets broad allow rules aside, leaving it brings them back.
+// Remembered verdicts go with every change.
 func (s *State) WithMode(m Mode) (*State, error) {
 	if m == "" {
 		m = Default
 	}
-	switch {
-	case m == s.mode():
+	if m == s.mode() {
 		return s, nil
-	case m == Bypass && !s.BypassAvailable:
-		return s, ErrNoBypass
-	case m == Auto && !s.AutoAvailable:
-		return s, ErrNoAuto
 	}
-	if _, known := ParseMode(string(m)); !known && m != Bubble {
-		return s, ErrNoSuchMode
+	if err := s.MayEnter(m); err != nil {
+		return s, err
 	}
 	c := s.change()
 	c.PrePlanMode = ""
@@ -183,44 +216,35 @@ func (s *State) LeavePlan(pick Mode) (*State, error) {
 	return s.WithMode(pick)
 }
 
-// NextMode is the mode that the mode key goes to.
-func (s *State) NextMode() Mode {
-	switch s.mode() {
-	case Default:
-		return AcceptEdits
-	case AcceptEdits:
-		return Plan
-	case Plan:
-		if s.BypassAvailable {
-			return Bypass
-		}
-		if s.AutoAvailable {
-			return Auto
-		}
-	case Bypass:
-		if s.AutoAvailable {
-			return Auto
-		}
-	}
-	return Default
+// Modes are the modes that may be entered.
+func (s *State) Modes() []Mode { return s.enterable(Default, AcceptEdits, Plan, Auto, DontAsk, Bypass) }
+
+// Cycle are the modes that the mode key goes through, beginning with default. From a mode that is not
+// among them it goes to default.
+func (s *State) Cycle() []Mode { return s.enterable(Default, AcceptEdits, Plan, Bypass, Auto) }
+
+func (s *State) enterable(modes ...Mode) []Mode {
+	return slices.DeleteFunc(modes, func(m Mode) bool { return s.MayEnter(m) != nil })
 }
 
-// WithAvailable says which modes may be entered. A mode that is no longer available is left for
-// default.
-func (s *State) WithAvailable(bypass, auto bool) *State {
-	if s.BypassAvailable == bypass && s.AutoAvailable == auto {
-		return s
+// WithAvailable says which modes may be entered: whether bypassPermissions was made available, whether a
+// classifier can be asked, and which modes are forbidden. A mode that may no longer be entered is left for
+// default; why is the sentence that says so, empty when the mode stays.
+func (s *State) WithAvailable(bypass, auto bool, forbidden map[Mode]string) (next *State, why string) {
+	bypass = bypass && forbidden[Bypass] == ""
+	auto = auto && forbidden[Auto] == ""
+	if s.BypassAvailable == bypass && s.AutoAvailable == auto && maps.Equal(s.Forbidden, forbidden) {
+		return s, ""
 	}
 	c := s.change()
-	c.BypassAvailable, c.AutoAvailable = bypass, auto
-	lost := func(m Mode) bool { return m == Bypass && !bypass || m == Auto && !auto }
-	if lost(c.mode()) {
-		c.Mode, c.SetAside, c.Verdicts = Default, nil, nil
+	c.BypassAvailable, c.AutoAvailable, c.Forbidden = bypass, auto, maps.Clone(forbidden)
+	if err := c.MayEnter(c.mode()); err != nil {
+		c.Mode, c.PrePlanMode, c.SetAside, c.Verdicts, why = Default, "", nil, nil, err.Error()
 	}
-	if lost(c.PrePlanMode) {
+	if c.PrePlanMode != "" && c.MayEnter(c.PrePlanMode) != nil {
 		c.PrePlanMode = Default
 	}
-	return c
+	return c, why
 }
 
 // WithRules replaces all rules of a source, after its files were read again.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestModeChanges(t *testing.T) {
 	if _, err := s.WithMode("made"); !errors.Is(err, ErrNoSuchMode) {
 		t.Error(err)
 	}
-	s = s.WithAvailable(true, true)
+	s, _ = s.WithAvailable(true, true, nil)
 	edits := mode(t, s, AcceptEdits)
 	plan := mode(t, edits, Plan)
 	if plan.PrePlanMode != AcceptEdits || plan.Revision != edits.Revision+1 {
@@ -51,10 +52,10 @@ func TestModeChanges(t *testing.T) {
 	if same, err := edits.LeavePlan(""); err != nil || same != edits {
 		t.Error("leaving plan mode outside of it changes something")
 	}
-	if got := mode(t, s, Bypass).WithAvailable(false, true); got.Mode != Default {
+	if got, why := mode(t, s, Bypass).WithAvailable(false, true, nil); got.Mode != Default || why == "" {
 		t.Errorf("bypass was forbidden and the mode is %s", got.Mode)
 	}
-	if got := mode(t, mode(t, s, Bypass), Plan).WithAvailable(false, true); got.PrePlanMode != Default {
+	if got, why := mode(t, mode(t, s, Bypass), Plan).WithAvailable(false, true, nil); got.PrePlanMode != Default || why != "" {
 		t.Errorf("plan mode would go back to %s", got.PrePlanMode)
 	}
 }
@@ -62,24 +63,72 @@ func TestModeChanges(t *testing.T) {
 func TestCycle(t *testing.T) {
 	for _, c := range []struct {
 		bypass, auto bool
+		forbidden    map[Mode]string
 		want         []Mode
 	}{
-		{false, false, []Mode{AcceptEdits, Plan, Default}},
-		{true, false, []Mode{AcceptEdits, Plan, Bypass, Default}},
-		{true, true, []Mode{AcceptEdits, Plan, Bypass, Auto, Default}},
-		{false, true, []Mode{AcceptEdits, Plan, Auto, Default}},
+		{false, false, nil, []Mode{Default, AcceptEdits, Plan}},
+		{true, false, nil, []Mode{Default, AcceptEdits, Plan, Bypass}},
+		{true, true, nil, []Mode{Default, AcceptEdits, Plan, Bypass, Auto}},
+		{false, true, nil, []Mode{Default, AcceptEdits, Plan, Auto}},
+		{true, true, map[Mode]string{AcceptEdits: "no", Bypass: "no"}, []Mode{Default, Plan, Auto}},
+		{true, true, map[Mode]string{Default: "no", Auto: "no"}, []Mode{Default, AcceptEdits, Plan, Bypass}},
 	} {
-		s := (&State{}).WithAvailable(c.bypass, c.auto)
-		for _, want := range c.want {
-			s = mode(t, s, s.NextMode())
-			if s.Mode != want {
-				t.Errorf("%+v: %s, want %s", c, s.Mode, want)
-			}
+		s, _ := (&State{}).WithAvailable(c.bypass, c.auto, c.forbidden)
+		if diff := cmp.Diff(c.want, s.Cycle()); diff != "" {
+			t.Errorf("%+v: %s", c, diff)
 		}
 	}
-	if got := (&State{Mode: DontAsk}).NextMode(); got != Default {
-		t.Errorf("from dontAsk to %s", got)
+}
+
+// Every way into a mode passes one door, which knows what is forbidden and says who forbids it.
+func TestKF113_OneDoorForModes(t *testing.T) {
+	set := func(m Mode) proto.PermissionUpdate {
+		return proto.PermissionUpdate{Type: "setMode", Mode: string(m), Destination: "session"}
 	}
+	rapid.Check(t, func(t *rapid.T) {
+		modes := []Mode{AcceptEdits, Plan, Auto, DontAsk, Bypass}
+		forbidden := map[Mode]string{}
+		for _, m := range modes {
+			if rapid.Bool().Draw(t, "forbid "+string(m)) {
+				forbidden[m] = "the mode " + string(m) + " is forbidden by the organisation"
+			}
+		}
+		bypass, auto := rapid.Bool().Draw(t, "bypass"), rapid.Bool().Draw(t, "auto")
+		s, _ := (&State{}).WithAvailable(bypass, auto, forbidden)
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			m := rapid.SampledFrom(append(modes, Default)).Draw(t, "mode")
+			var err error
+			before := s
+			switch rapid.IntRange(0, 4).Draw(t, "way") {
+			case 0: // key, operation, host
+				s, err = s.WithMode(m)
+			case 1: // answer, hook, host
+				s, _, err = s.Apply(set(m), nil)
+			case 2: // the plan was approved
+				s, err = s.LeavePlan(m)
+			case 3: // a start, a resumed session
+				var got Mode
+				got, _, _, _, err = StartMode(Start{Recorded: m, AutoAvailable: auto, AllowBypass: bypass && forbidden[Bypass] == "", Forbidden: forbidden})
+				if forbidden[got] != "" {
+					t.Fatalf("a session starts in %s", got)
+				}
+			case 4: // an agent of a session
+				if got := s.AgentMode(m); got != s.mode() && s.MayEnter(got) != nil {
+					t.Fatalf("an agent runs in %s", got)
+				}
+			}
+			if why := forbidden[s.mode()]; why != "" || s.mode() == Bypass && !bypass || s.mode() == Auto && !auto {
+				t.Fatalf("in %s: %s", s.mode(), why)
+			}
+			if err != nil && (before != s || !strings.Contains(err.Error(), string(m))) {
+				t.Fatalf("changed %v, and says %v", before != s, err)
+			}
+		}
+		tight, why := s.WithAvailable(bypass, auto, map[Mode]string{s.mode(): "closed now"})
+		if was := s.mode(); was != Default && (tight.mode() != Default || why != "closed now") {
+			t.Fatalf("still in %s, says %q", tight.mode(), why)
+		}
+	})
 }
 
 func TestAutoSetsBroadRulesAside(t *testing.T) {
@@ -139,8 +188,8 @@ func TestApplyUpdates(t *testing.T) {
 	if s.Mode != AcceptEdits || save {
 		t.Errorf("%s %v", s.Mode, save)
 	}
-	if same, save := apply(s, proto.PermissionUpdate{Type: "setMode", Mode: "bypassPermissions", Destination: "userSettings"}); same != s || save {
-		t.Error("bypass came in by an update")
+	if same, save, err := s.Apply(proto.PermissionUpdate{Type: "setMode", Mode: "bypassPermissions", Destination: "userSettings"}, nil); same != s || save || !errors.Is(err, ErrNoBypass) {
+		t.Errorf("bypass by an update: changed %v, saved %v, says %v", same != s, save, err)
 	}
 	s, _ = apply(s, proto.PermissionUpdate{Type: "addDirectories", Directories: []string{"/x", "/y"}, Destination: "session"})
 	s, save = apply(s, proto.PermissionUpdate{Type: "addDirectories", Directories: []string{"/x"}, Destination: "localSettings"})
@@ -242,7 +291,7 @@ func TestStateIsData(t *testing.T) {
 // Whatever is done to a state, earlier values stay as they were.
 func TestStateIsNeverChangedInPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := (&State{}).WithAvailable(true, true)
+		s, _ := (&State{}).WithAvailable(true, true, nil)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			before, err := json.Marshal(s)
 			if err != nil {
@@ -295,12 +344,14 @@ func TestStartMode(t *testing.T) {
 		{"setting", Start{Setting: AcceptEdits}, AcceptEdits, false, false},
 		{"auto from project", Start{Setting: Auto, SettingFrom: FromProject, AutoAvailable: true}, Default, false, false},
 		{"auto from user", Start{Setting: Auto, SettingFrom: FromUser, AutoAvailable: true}, Auto, false, false},
-		{"auto forbidden", Start{Setting: Auto, SettingFrom: FromUser, AutoAvailable: true, ForbidAuto: true}, Default, false, false},
+		{"auto forbidden", Start{Setting: Auto, SettingFrom: FromUser, AutoAvailable: true, Forbidden: map[Mode]string{Auto: "a setting"}}, Default, false, false},
 		{"skip permissions", Start{Bypass: true}, Bypass, true, false},
 		{"bypass allowed", Start{AllowBypass: true}, Default, true, false},
 		{"bypass by setting", Start{Setting: Bypass, SettingFrom: FromUser}, Bypass, true, false},
-		{"bypass forbidden", Start{Bypass: true, ForbidBypass: "a policy"}, Default, false, true},
-		{"bypass setting forbidden", Start{Setting: Bypass, ForbidBypass: "a policy"}, Default, false, false},
+		{"bypass forbidden", Start{Bypass: true, Forbidden: map[Mode]string{Bypass: "a policy"}}, Default, false, true},
+		{"bypass setting forbidden", Start{Setting: Bypass, Forbidden: map[Mode]string{Bypass: "a policy"}}, Default, false, false},
+		{"edits forbidden", Start{Flag: AcceptEdits, Forbidden: map[Mode]string{AcceptEdits: "a policy"}}, Default, false, false},
+		{"resumed, forbidden since", Start{Recorded: AcceptEdits, Forbidden: map[Mode]string{AcceptEdits: "a policy"}}, Default, false, false},
 		{"resumed", Start{Recorded: Plan, Setting: AcceptEdits}, Plan, false, false},
 		{"resumed bypass", Start{Recorded: Bypass, Setting: AcceptEdits}, AcceptEdits, false, false},
 		{"resumed bypass, enabled again", Start{Recorded: Bypass, AllowBypass: true}, Bypass, true, false},
@@ -316,7 +367,7 @@ func TestAgentMode(t *testing.T) {
 	for _, c := range []struct{ parent, defined, want Mode }{
 		{Default, "", Default}, {Default, Plan, Plan}, {Bypass, Plan, Bypass}, {AcceptEdits, Default, AcceptEdits}, {Auto, Plan, Auto}, {Default, Bypass, Default}, {Plan, AcceptEdits, AcceptEdits},
 	} {
-		if got := AgentMode(c.parent, c.defined, false); got != c.want {
+		if got := (&State{Mode: c.parent, AutoAvailable: true}).AgentMode(c.defined); got != c.want {
 			t.Errorf("%s in %s: %s, want %s", c.defined, c.parent, got, c.want)
 		}
 	}

@@ -14,8 +14,8 @@ var ErrUpdate = errors.New("permission update")
 
 // Apply applies one update a person, host or hook gave. save tells that the update must also be
 // written to the settings file its destination names; the state holds it at once either way. A
-// base is what a rule's "/path" starts from at that destination. Changing the mode to
-// bypassPermissions without its being available is no error but does nothing, and is never saved.
+// base is what a rule's "/path" starts from at that destination. A mode that may not be entered is an
+// error; bypassPermissions is never saved.
 func (s *State) Apply(u proto.PermissionUpdate, base func(Source) string) (next *State, save bool, err error) {
 	to := Source(u.Destination)
 	switch to {
@@ -31,9 +31,6 @@ func (s *State) Apply(u proto.PermissionUpdate, base func(Source) string) (next 
 		mode, ok := ParseMode(u.Mode)
 		if !ok {
 			return s, false, fmt.Errorf("%w: unknown mode %q", ErrUpdate, u.Mode)
-		}
-		if mode == Bypass && !s.BypassAvailable {
-			return s, false, nil
 		}
 		next, err = s.WithMode(mode)
 		save = save && mode != Bypass
@@ -179,55 +176,53 @@ type Start struct {
 	Setting       Mode   // permissions.defaultMode as it won; empty: not set
 	SettingFrom   Source // where it stands
 	Recorded      Mode   // of a resumed session; empty: none
-	ForbidBypass  string // who forbids bypassPermissions, for people; empty: nobody
-	ForbidAuto    bool   // disableAutoMode
 	AutoAvailable bool   // a classifier can be asked
+
+	Forbidden map[Mode]string // modes that may not be entered, and who says so
 }
 
 // StartMode finds the first mode, which modes may be entered later, and notices for people. A flag for a
-// forbidden bypass is an error.
+// forbidden bypass is an error; any other mode that may not be entered is told and the session starts in
+// default.
 func StartMode(o Start) (mode Mode, bypass, auto bool, notices []string, err error) {
-	auto = o.AutoAvailable && !o.ForbidAuto
 	wantsBypass := o.Bypass || o.Flag == Bypass
-	if o.ForbidBypass != "" && (wantsBypass || o.AllowBypass) {
-		return Default, false, auto, nil, errors.New("bypassPermissions may not be used: " + o.ForbidBypass)
+	if why := o.Forbidden[Bypass]; why != "" && (wantsBypass || o.AllowBypass) {
+		return Default, false, false, nil, errors.New("bypassPermissions may not be used: " + why)
 	}
 	setting := o.Setting
 	if setting == Auto && (o.SettingFrom == FromProject || o.SettingFrom == FromLocal) {
 		notices = append(notices, "permissions.defaultMode: auto counts only in user and managed settings; the session starts in the mode default")
 		setting = Default
 	}
-	bypass = o.ForbidBypass == "" && (wantsBypass || o.AllowBypass || setting == Bypass)
+	doors, _ := (&State{}).WithAvailable(wantsBypass || o.AllowBypass || setting == Bypass, o.AutoAvailable, o.Forbidden)
 	switch {
 	case o.Bypass:
 		mode = Bypass
 	case o.Flag != "":
 		mode = o.Flag
-	case o.Recorded != "" && (o.Recorded != Bypass || bypass):
+	case o.Recorded != "" && (o.Recorded != Bypass || doors.BypassAvailable):
 		mode = o.Recorded
 	default:
 		mode = setting
 	}
-	switch {
-	case mode == "" || mode == Bubble:
-		mode = Default
-	case mode == Bypass && !bypass:
-		notices = append(notices, "the mode bypassPermissions is forbidden; the session starts in the mode default")
-		mode = Default
-	case mode == Auto && !auto:
-		notices = append(notices, "the mode auto is not available; the session starts in the mode default")
+	if mode == "" || mode == Bubble {
 		mode = Default
 	}
-	return mode, bypass, auto, notices, nil
+	if err := doors.MayEnter(mode); err != nil {
+		notices = append(notices, err.Error()+"; the session starts in the mode default")
+		mode = Default
+	}
+	return mode, doors.BypassAvailable, doors.AutoAvailable, notices, nil
 }
 
 // AgentMode is the mode of a subagent: that of its definition, unless the parent is in a mode that is
-// not narrowed, or the definition asks for a bypass that is not available.
-func AgentMode(parent, defined Mode, bypassAvailable bool) Mode {
+// not narrowed, or the definition asks for a mode that may not be entered.
+func (s *State) AgentMode(defined Mode) Mode {
+	parent := s.mode()
 	switch {
 	case defined == "", parent == Bypass, parent == AcceptEdits, parent == Auto:
 		return parent
-	case defined == Bypass && !bypassAvailable:
+	case s.MayEnter(defined) != nil:
 		return parent
 	}
 	return defined

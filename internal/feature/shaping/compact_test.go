@@ -390,7 +390,7 @@ func turn(t *testing.T, m *overflowing, s *Shaper, history []msg.Message) (proto
 	cfg := engine.Config{
 		Model: func() (provider.Model, provider.Options) { return m, provider.Options{} },
 		Tools: func() []tool.Tool { return nil }, Shape: s.Shape,
-		Authorize: func(context.Context, tool.Call) (engine.Verdict, error) { return engine.Verdict{}, nil },
+		Authorize: func(context.Context, tool.Call, tool.Traits) (engine.Verdict, error) { return engine.Verdict{}, nil },
 		Record:    func(context.Context, msg.Message) error { return nil },
 		Agent:     tool.NewScope("", t.TempDir()),
 		Keep:      func(h []msg.Message) { history = h },

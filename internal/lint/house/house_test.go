@@ -242,6 +242,29 @@ func TestStateStructsStaySmall(t *testing.T) {
 	})
 }
 
+// TestOneProcedureDecides: a decided call is made by the gate alone, so that nothing runs past it.
+func TestOneProcedureDecides(t *testing.T) {
+	found := 0
+	sources(t, func(path string, fset *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			f, ok := n.(*ast.SelectorExpr)
+			if !ok || f.Sel.Name != "Decide" {
+				return true
+			}
+			if x, ok := f.X.(*ast.Ident); !ok || x.Name != "tool" {
+				return true
+			}
+			if found++; filepath.Base(filepath.Dir(path)) != "gate" {
+				t.Errorf("%s: calls are decided in app/gate alone", fset.Position(n.Pos()))
+			}
+			return true
+		})
+	})
+	if found != 1 {
+		t.Errorf("tool.Decide is called in %d places, want the one procedure in app/gate", found)
+	}
+}
+
 // TestNoInit: nothing runs before main.
 func TestNoInit(t *testing.T) {
 	sources(t, func(path string, fset *token.FileSet, file *ast.File) {

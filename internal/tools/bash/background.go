@@ -157,7 +157,7 @@ func (j *job) backgroundResult(lead string, limit time.Duration) tool.Result {
 		BackgroundedByUser: strings.Contains(lead, "by the user"),
 		TimedOutAfterMS:    timedOutAfter(lead, j.limit),
 	})
-	if j.notice != "" && j.dir != j.call.Scope.Cwd() {
+	if j.notice != "" && j.dir != j.call.Dir() {
 		res.Cwd = j.dir
 	}
 	return res

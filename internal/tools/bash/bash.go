@@ -144,7 +144,7 @@ func (s *Shell) normalise(in Input, _ tool.Call) (Input, error) {
 func (s *Shell) traits(in Input, c tool.Call) tool.Traits {
 	var e Effects
 	if s.world.Judge != nil {
-		e = s.world.Judge(in.Command, c.Scope.Cwd())
+		e = s.world.Judge(in.Command, c.Dir())
 	}
 	return tool.Traits{
 		Command: in.Command, Shell: true,
@@ -188,9 +188,8 @@ func (s *Shell) leave(id string) {
 	delete(s.running, id)
 }
 
-// standAt returns the directory a call runs in, and a notice when the agent's own is gone.
-func (s *Shell) standAt(scope *tool.Scope) (dir, notice string, err error) {
-	dir = scope.Cwd()
+// standAt returns the directory a call runs in, and a notice when the one it was decided for is gone.
+func (s *Shell) standAt(dir string) (_, notice string, err error) {
 	if isDir(dir) {
 		return dir, "", nil
 	}

@@ -47,7 +47,7 @@ func (s *Shell) run(ctx context.Context, in Input, c tool.Call) (tool.Result, er
 		return tool.Failed("Background work is switched off here. Run the command without run_in_background."), nil
 	}
 	var err error
-	if j.dir, j.notice, err = s.standAt(c.Scope); err != nil {
+	if j.dir, j.notice, err = s.standAt(c.Dir()); err != nil {
 		return tool.Failed(err.Error()), nil
 	}
 	j.limit = j.lim.timeout(in)
@@ -178,7 +178,7 @@ func (j *job) finished(exit proc.Exit, how ending) (tool.Result, error) {
 		j.notice = joinNotes(j.notice, j.keepLeft(left))
 	}
 	res := j.result(exit, how, joinNotes(j.changedReads(), after))
-	if j.notice != "" && cwd == "" && j.dir != j.call.Scope.Cwd() {
+	if j.notice != "" && cwd == "" && j.dir != j.call.Dir() {
 		cwd = j.dir // the old one is gone
 	}
 	res.Cwd = cwd

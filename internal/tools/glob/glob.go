@@ -27,8 +27,10 @@ const Name = "Glob"
 
 // World is what the tool is built with. All fields may be nil.
 type World struct {
-	Env    func(name string) string // environment; nil: nothing set
-	Hidden func(path string) bool   // files that a rule forbids to read are left out; nil: none
+	Env func(name string) string // environment; nil: nothing set
+	// Hidden is asked once a search for the function that says which files a rule forbids to read; they are
+	// left out. Nil, and a nil function: none.
+	Hidden func() func(path string) bool
 }
 
 const description = `Finds files by path pattern, such as **/*.go or src/**/*.{ts,tsx}; newest first, at most 100. Supports * ? [class] {a,b} and **. Hidden and git-ignored files are included.`
@@ -58,9 +60,9 @@ func normalise(in Input, call tool.Call) (Input, error) {
 		return in, errors.New("InputValidationError: Glob failed: `pattern` holds a NUL byte; remove it")
 	}
 	if in.Path == "" {
-		in.Path = call.Scope.Cwd()
+		in.Path = call.Dir()
 	}
-	path, err := textfile.Absolute(in.Path, call.Scope.Cwd())
+	path, err := textfile.Absolute(in.Path, call.Dir())
 	if err != nil {
 		return in, fmt.Errorf("InputValidationError: Glob failed: `path`: %w", err)
 	}
@@ -113,14 +115,15 @@ func (g *globber) run(ctx context.Context, in Input, call tool.Call) (tool.Resul
 	if err != nil {
 		return failed(root, err)
 	}
-	if g.w.Hidden != nil && (g.w.Hidden(root) || g.w.Hidden(real)) {
+	hidden := g.hidden()
+	if hidden != nil && (hidden(root) || hidden(real)) {
 		return tool.Failed(root + " is covered by a Read deny rule in your permission settings and is not searched."), nil
 	}
 	limit := g.timeLimit()
 	begin := time.Now()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tree := search.Tree{Root: root, Real: real, NoHidden: g.env("CLAUDE_CODE_GLOB_HIDDEN") == "false", Ignore: g.env("CLAUDE_CODE_GLOB_NO_IGNORE") == "false", Skip: skip(g.w.Hidden)}
+	tree := search.Tree{Root: root, Real: real, NoHidden: g.env("CLAUDE_CODE_GLOB_HIDDEN") == "false", Ignore: g.env("CLAUDE_CODE_GLOB_NO_IGNORE") == "false", Skip: skip(hidden)}
 	found, err := search.Glob(limited, tree, pattern, maxResults)
 	switch {
 	case ctx.Err() != nil:
@@ -129,7 +132,14 @@ func (g *globber) run(ctx context.Context, in Input, call tool.Call) (tool.Resul
 	case err != nil:
 		return failed(root, err)
 	}
-	return g.result(found, call.Scope.Cwd(), filepath.ToSlash(in.Pattern), limit, time.Since(begin))
+	return g.result(found, call.Dir(), filepath.ToSlash(in.Pattern), limit, time.Since(begin))
+}
+
+func (g *globber) hidden() func(path string) bool {
+	if g.w.Hidden == nil {
+		return nil
+	}
+	return g.w.Hidden()
 }
 
 func skip(hidden func(string) bool) func(string, bool) bool {

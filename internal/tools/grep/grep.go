@@ -27,8 +27,10 @@ const Name = "Grep"
 
 // World is what the tool is built with.
 type World struct {
-	Hidden func(path string) bool // files that a rule forbids to read are left out; nil: none
-	Limit  time.Duration          // longest search; 0: 20 seconds
+	// Hidden is asked once a search for the function that says which files a rule forbids to read; they are
+	// left out. Nil, and a nil function: none.
+	Hidden func() func(path string) bool
+	Limit  time.Duration // longest search; 0: 20 seconds
 }
 
 const description = `Searches file contents with a regular expression (ripgrep syntax, no look-around; escape literal ( [ { .). Ignored files are left out unless named by path; hidden files are searched.
@@ -80,9 +82,9 @@ func normalise(in Input, call tool.Call) (Input, error) {
 		return in, errors.New("InputValidationError: Grep failed: `pattern` is empty")
 	}
 	if in.Path == "" {
-		in.Path = call.Scope.Cwd()
+		in.Path = call.Dir()
 	}
-	path, err := textfile.Absolute(in.Path, call.Scope.Cwd())
+	path, err := textfile.Absolute(in.Path, call.Dir())
 	if err != nil {
 		return in, fmt.Errorf("InputValidationError: Grep failed: `path`: %w", err)
 	}
@@ -126,19 +128,20 @@ func (g *grepper) run(ctx context.Context, in Input, call tool.Call) (tool.Resul
 	if err != nil {
 		return failed(in, call, err)
 	}
-	if g.w.Hidden != nil && (g.w.Hidden(in.Path) || g.w.Hidden(real)) {
+	hidden := g.hidden()
+	if hidden != nil && (hidden(in.Path) || hidden(real)) {
 		return tool.Failed(in.Path + " is covered by a Read deny rule in your permission settings and is not searched."), nil
 	}
 	limited, cancel := context.WithTimeout(ctx, g.w.Limit)
 	defer cancel()
-	found, single, err := g.search(limited, in, real, call.Scope.Cwd(), filter, q)
+	found, single, err := g.search(limited, in, q, wants{filter, hidden, real, call.Dir()})
 	switch {
 	case ctx.Err() != nil:
 		return tool.Result{}, ctx.Err()
 	case err != nil:
 		return failed(in, call, err)
 	}
-	return g.result(in, found, call.Scope.Cwd(), single)
+	return g.result(in, found, call.Dir(), single)
 }
 
 func (in Input) query() (search.Query, error) {
@@ -163,28 +166,43 @@ func (in Input) query() (search.Query, error) {
 	return q, nil
 }
 
-func (g *grepper) search(ctx context.Context, in Input, real, cwd string, filter search.Filter, q search.Query) (found search.Found, single bool, err error) {
-	info, err := nolink.Lstat(real)
+// wants says which files are searched.
+type wants struct {
+	filter search.Filter
+	hidden func(path string) bool // left out; nil: none
+	real   string                 // where the path leads
+	cwd    string
+}
+
+func (g *grepper) search(ctx context.Context, in Input, q search.Query, files wants) (found search.Found, single bool, err error) {
+	info, err := nolink.Lstat(files.real)
 	if err != nil {
 		return found, false, err
 	}
 	if !info.IsDir() {
-		found, err = search.GrepFile(ctx, in.Path, real, q)
+		found, err = search.GrepFile(ctx, in.Path, files.real, q)
 		return found, true, err
 	}
-	tree := search.Tree{Root: in.Path, Real: real, Ignore: true, Skip: g.skip()}
-	if !filter.Empty() {
-		tree.Want = wanted(filter, in.Path, cwd)
+	tree := search.Tree{Root: in.Path, Real: files.real, Ignore: true, Skip: skip(files.hidden)}
+	if !files.filter.Empty() {
+		tree.Want = wanted(files.filter, in.Path, files.cwd)
 	}
 	found, err = search.Grep(ctx, tree, q)
 	return found, false, err
 }
 
-func (g *grepper) skip() func(string, bool) bool {
+func (g *grepper) hidden() func(path string) bool {
 	if g.w.Hidden == nil {
 		return nil
 	}
-	return func(path string, _ bool) bool { return g.w.Hidden(path) }
+	return g.w.Hidden()
+}
+
+func skip(hidden func(string) bool) func(string, bool) bool {
+	if hidden == nil {
+		return nil
+	}
+	return func(path string, _ bool) bool { return hidden(path) }
 }
 
 // wanted takes globs as seen from the searched folder, and as seen from the working directory if
@@ -208,7 +226,7 @@ func failed(in Input, call tool.Call, err error) (tool.Result, error) {
 		if near := textfile.Nearest(in.Path); near != "" {
 			text += " Did you mean " + near + "?"
 		}
-		return tool.Failed(text + " The current working directory is " + call.Scope.Cwd() + "."), nil
+		return tool.Failed(text + " The current working directory is " + call.Dir() + "."), nil
 	case errors.Is(err, textfile.ErrSpecial):
 		return tool.Failed(in.Path + " is a device, pipe or socket and is not searched."), nil
 	}

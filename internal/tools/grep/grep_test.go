@@ -261,7 +261,9 @@ func TestKF041_LinkOutOfTheProject(t *testing.T) {
 }
 
 func TestKF042_ReadDenyBindsGrep(t *testing.T) {
-	b := newBench(t, grep.World{Hidden: func(p string) bool { return filepath.Base(p) == ".env" }}, map[string]string{".env": "KEY=1", "sub/.env": "KEY=2", "a": "KEY=3"})
+	b := newBench(t, grep.World{Hidden: func() func(string) bool {
+		return func(p string) bool { return filepath.Base(p) == ".env" }
+	}}, map[string]string{".env": "KEY=1", "sub/.env": "KEY=2", "a": "KEY=3"})
 	b.is(in{"pattern": "KEY", "output_mode": "content"}, "a:1:KEY=3\n[not searched: 2 covered by Read deny rules]")
 	if got := b.wants(in{"pattern": "KEY", "path": ".env"}, true, "Read deny rule"); strings.Contains(got, "KEY") {
 		t.Errorf("got %s", got)

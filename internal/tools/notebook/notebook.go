@@ -51,7 +51,7 @@ func New(files tool.Files, newID func() string) tool.Tool {
 }
 
 func normalise(in Input, call tool.Call) (Input, error) {
-	path, err := textfile.Absolute(in.Path, call.Scope.Cwd())
+	path, err := textfile.Absolute(in.Path, call.Dir())
 	switch {
 	case err != nil:
 		return in, fmt.Errorf("InputValidationError: NotebookEdit failed: `notebook_path`: %w", err)

@@ -72,7 +72,7 @@ func New(w World) tool.Tool {
 }
 
 func normalise(in Input, call tool.Call) (Input, error) {
-	path, err := textfile.Absolute(in.FilePath, call.Scope.Cwd())
+	path, err := textfile.Absolute(in.FilePath, call.Dir())
 	switch {
 	case err != nil:
 		return in, fmt.Errorf("InputValidationError: Read failed: `file_path`: %w", err)
@@ -160,7 +160,7 @@ func refuse(in Input, call tool.Call, err error) (tool.Result, error) {
 		if near := textfile.Nearest(path); near != "" {
 			text += " Did you mean " + near + "?"
 		}
-		return tool.Failed(text + " The current working directory is " + call.Scope.Cwd() + "."), nil
+		return tool.Failed(text + " The current working directory is " + call.Dir() + "."), nil
 	case errors.Is(err, textfile.ErrDirectory):
 		return tool.Failed(path + " is a directory. List it with ls in Bash, or find files in it with Glob."), nil
 	case errors.Is(err, textfile.ErrSpecial):

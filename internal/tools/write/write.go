@@ -41,7 +41,7 @@ func New(files tool.Files) tool.Tool {
 }
 
 func normalise(in Input, call tool.Call) (Input, error) {
-	path, err := textfile.Absolute(in.FilePath, call.Scope.Cwd())
+	path, err := textfile.Absolute(in.FilePath, call.Dir())
 	switch {
 	case err != nil:
 		return in, fmt.Errorf("InputValidationError: Write failed: `file_path`: %w", err)
