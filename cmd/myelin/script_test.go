@@ -41,7 +41,7 @@ import (
 //	pipe NAME COMMAND…         the same, with standard input left open; say NAME TEXT writes a line
 //	tty NAME COMMAND…          the same, in a terminal
 //	expect NAME TEXT           wait until it shows TEXT behind what was waited for before
-//	send NAME KEYS             type; ^C, ^D, \r, \e and \t as in Go and on keyboards
+//	send NAME KEYS             type; ^C, ^D, ^G, \r, \e and \t as in Go and on keyboards
 //	answer NAME KEYS           type when nothing new was shown for a moment, as a person does
 //	leave NAME                 type Ctrl-D, and again, until it ends
 //	signal NAME SIGNAL         HUP, INT, TERM or KILL

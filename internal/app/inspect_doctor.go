@@ -8,12 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/providers/discover"
 	"github.com/myelin-agent/myelin/internal/providers/offline"
-	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
 
@@ -145,7 +145,7 @@ func (d doctor) model(ctx context.Context) {
 
 // programs tells which programs that are used are there.
 func (d doctor) programs(ctx context.Context) {
-	out, err := gitrepo.Git{}.Run(ctx, os.TempDir(), "--version")
+	out, err := d.x.s.git().Run(ctx, os.TempDir(), "--version")
 	if err != nil {
 		d.tell(Check{Name: "git", Status: "warning", Detail: err.Error(), Fix: "install git: status and worktrees need it"})
 	} else {
@@ -182,6 +182,37 @@ func (d doctor) session(l looked) {
 	}
 	d.tell(c)
 	d.sandbox(l)
+	d.outside(l)
+}
+
+// outside lists the commands that run outside of the sandbox with files that commands inside may
+// write, and what of them cannot be looked at before they run.
+func (d doctor) outside(l looked) {
+	if l.rooms.box.Wanted() == "off" {
+		return
+	}
+	for _, command := range l.outsideCommands() {
+		in := l.rooms.guard.Inputs(command)
+		if len(in.Files) == 0 && len(in.Unknown) == 0 {
+			continue
+		}
+		c := Check{Name: "runs outside", Status: "info", Detail: fmt.Sprintf("%s: %d files that confined commands may write are looked at before", command.Name, len(in.Files))}
+		if len(in.Unknown) > 0 {
+			c.Status, c.Fix = "warning", "\"confine\": true on the hook lets it run in the sandbox"
+			c.Detail += "; nobody knows " + strings.Join(in.Unknown, ", nor ")
+		}
+		d.tell(c)
+	}
+	finder, path := l.rooms.finder, l.rooms.env().Value("PATH")
+	if kept := filepath.SplitList(finder.Path(path)); len(kept) < len(filepath.SplitList(path)) {
+		var writable []string
+		for _, dir := range filepath.SplitList(path) {
+			if !slices.Contains(kept, dir) {
+				writable = append(writable, orText(dir, "(an empty entry)"))
+			}
+		}
+		d.tell(Check{Name: "PATH", Status: "info", Detail: "commands of the model may write " + strings.Join(writable, ", ") + ": myelin takes no program of its own from there"})
+	}
 }
 
 // sandbox tells whether shell commands are confined.

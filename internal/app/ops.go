@@ -12,7 +12,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/session"
-	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
 )
 
@@ -162,7 +161,7 @@ func (s *Session) save(u proto.PermissionUpdate) error {
 }
 
 func (r *rooms) writer() config.Writer {
-	return config.Writer{Places: r.settings.places, Sections: sections(), Git: gitrepo.Git{}}
+	return config.Writer{Places: r.settings.places, Sections: sections(), Git: r.git()}
 }
 
 // planning says whether plan mode is in force.

@@ -173,7 +173,7 @@ func (r *rooms) gitStatus(ctx context.Context) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	out, err := gitrepo.Git{}.Run(ctx, s.part.session.Get().ProjectRoot, "status", "--short", "--branch")
+	out, err := s.rooms.git().Run(ctx, s.part.session.Get().ProjectRoot, "status", "--short", "--branch")
 	if err != nil {
 		return ""
 	}
@@ -193,7 +193,7 @@ func (s *Session) gitSnapshot() string {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, 500*time.Millisecond)
 	defer cancel()
-	if st, err := (gitrepo.Git{}).Run(ctx, s.part.session.Get().ProjectRoot, "status", "--short"); err == nil {
+	if st, err := s.rooms.git().Run(ctx, s.part.session.Get().ProjectRoot, "status", "--short"); err == nil {
 		text += "\nStatus:\n" + orText(strings.TrimRight(string(st), "\n"), "(clean)")
 	}
 	return text

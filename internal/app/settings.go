@@ -17,6 +17,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
+	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
 
 // sections are the keys whose values features check themselves.
@@ -131,7 +132,7 @@ func (s *settings) decideTrust(o Options) (trust.Decision, error) {
 		return d, err
 	}
 	if d.State.State != trust.Untrusted { // only now may git run in the folder
-		local, err := trust.LocalIsOwn(context.Background(), gitrepo.Git{}, s.places.File("local"))
+		local, err := trust.LocalIsOwn(context.Background(), s.git(), s.places.File("local"))
 		if err == nil && local != trust.LocalUnknown {
 			s.trust.Local = local
 			if again, err := trust.Decide(s.trust); err == nil {
@@ -238,9 +239,14 @@ func (s *Session) askReset(ctx context.Context) {
 	}
 }
 
+// git is the program as it may be run in the folder: not one that the folder supplies.
+func (s *settings) git() gitrepo.Git {
+	return gitrepo.Git{Finder: proc.Finder{Writable: func() []string { return []string{s.places.Start} }}}
+}
+
 // set writes one setting.
 func (s *settings) set(ctx context.Context, scope origin.Scope, key string, value json.RawMessage) (saved config.Saved, err error) {
-	w := config.Writer{Places: s.places, Sections: sections(), Git: gitrepo.Git{}}
+	w := config.Writer{Places: s.places, Sections: sections(), Git: s.git()}
 	err = s.live.Edit(ctx, func() (err error) {
 		saved, err = w.Set(ctx, scope, key, value)
 		return err

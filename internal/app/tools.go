@@ -54,7 +54,8 @@ func (s *Session) buildTools(o Options) error {
 	})
 	all := []tool.Tool{
 		read.New(read.World{
-			Env: r.env().Value, Pages: filepath.Join(r.dir(), "pages"),
+			Finder: r.finder,
+			Env:    r.env().Value, Pages: filepath.Join(r.dir(), "pages"),
 			Documents: func() bool { return s.model().Info().Documents },
 			Images:    func() bool { return s.model().Info().Images },
 			Room:      func() int { f := s.View().Context; return max(f.Window-f.Used, 1000) },
@@ -148,10 +149,10 @@ const outputQuota = 5 << 30
 func (s *Session) shellWorld(board task.Board) bash.World {
 	r := s.rooms
 	return bash.World{
-		Runner: s.runProgram, Dir: filepath.Join(r.dir(), "tool-results"), Temp: r.temp(), Board: board, Live: &r.live,
+		Runner: s.runProgram, Finder: r.finder, Dir: filepath.Join(r.dir(), "tool-results"), Temp: r.temp(), Board: board, Live: &r.live,
 		NewID: func() string { return task.NewID(task.Shell, random8()) }, Env: s.childEnv, EnvFiles: r.hooks.EnvFiles,
 		Limits: func() bash.Limits { return bash.LimitsFrom(r.env().Value) }, Judge: r.gate.Effects,
-		Quota: proc.NewQuota(outputQuota), Snapshot: bash.Capture(r.owner, bash.LimitsFrom(r.env().Value).Shell, r.dir(), s.childEnv),
+		Quota: proc.NewQuota(outputQuota), Snapshot: bash.Capture(r.owner, r.finder, bash.LimitsFrom(r.env().Value).Shell, r.dir(), s.childEnv),
 		Root:     func() string { return s.part.session.Get().ProjectRoot },
 		MayStand: s.mayStand,
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/sys/fingerprint"
+	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/tools/bash"
 )
@@ -134,6 +135,13 @@ func (s *Session) ownPycache(env []string) []string {
 	}
 	return append(slices.Clone(env), name+filepath.Join(s.rooms.settings.places.Home, "cache", "python"))
 }
+
+// SearchPath is PATH without the folders that commands of the model may write: a program that the
+// user's own keys start must not come from there.
+func (s *Session) SearchPath() string { return s.rooms.finder.Path(s.rooms.env().Value("PATH")) }
+
+// git is the program as it is run for the session itself.
+func (r *rooms) git() gitrepo.Git { return gitrepo.Git{Finder: r.finder} }
 
 // helperCommands are the helpers of the settings that run outside.
 func (s *Session) helperCommands(env []string) []outside.Command {

@@ -171,7 +171,7 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 	s.part.trust.Set(func(*trust.State) *trust.State { return &decision.State })
 	r.shaper = shaping.New(s.shapingConfig())
 	r.gate, r.box = newGate(s), newConfiner(s)
-	r.finder = proc.Finder{Writable: r.box.Writable}
+	r.finder = proc.Finder{Writable: r.box.Roots}
 	conversation, err := s.openTranscript(o)
 	if err != nil {
 		return err

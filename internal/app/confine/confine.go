@@ -67,10 +67,12 @@ type Confiner struct {
 
 // New makes the sandbox of a session. It starts nothing and touches nothing.
 func New(given Given) *Confiner {
-	return &Confiner{given: given, sys: sandbox.New(sandbox.Options{
-		StateDir: filepath.Join(given.Places.Home, "sandbox"),
-		Report:   func(err error) { given.Early(proto.Notice{Level: "warning", Text: err.Error()}) },
-	})}
+	c := &Confiner{given: given}
+	c.sys = sandbox.New(sandbox.Options{
+		StateDir: filepath.Join(given.Places.Home, "sandbox"), Finder: proc.Finder{Writable: c.Roots},
+		Report: func(err error) { given.Early(proto.Notice{Level: "warning", Text: err.Error()}) },
+	})
+	return c
 }
 
 // Tidy ends what sessions that were killed have left running, and names it.

@@ -7,13 +7,18 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/tool"
 )
 
-// Writable are the folders that confined programs may write, whatever is cut out of them. What the
-// harness runs outside must not come from there unlooked. With the sandbox switched off there are
-// none.
+// Writable are the folders that confined programs may write, whatever is cut out of them. With the
+// sandbox switched off there are none.
 func (c *Confiner) Writable() []string {
 	if c.Wanted() == "off" {
 		return nil
 	}
+	return c.Roots()
+}
+
+// Roots are the folders that commands of the model may write, confined or not. No program that the
+// harness runs for itself may come from there.
+func (c *Confiner) Roots() []string {
 	profile := c.profile(tool.Confinement{Level: tool.Sandboxed})
 	var out []string
 	for _, path := range append(profile.Write, profile.Temp, profile.Cache) {

@@ -41,6 +41,15 @@ const (
 	mostEntries     = 2000
 )
 
+// searchPathOf is where a session lets programs be looked for that the user's own keys start.
+func searchPathOf(s Session) func() string {
+	real, ok := s.(session)
+	if !ok {
+		return nil
+	}
+	return real.SearchPath
+}
+
 // completerOf completes slash commands at the beginning of a draft, and paths behind "@".
 func completerOf(s Session) plain.Completer {
 	real, ok := s.(session)

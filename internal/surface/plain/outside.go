@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/visible"
@@ -32,7 +33,14 @@ func (k *keyFace) editOutside() {
 	k.restore()
 	k.taken = true
 	go guarded(k.crashed, func() { // ends with the editor
-		cmd := exec.CommandContext(k.ctx, "sh", "-c", editor+` "$1"`, "sh", file)
+		shell := "/bin/sh"
+		if runtime.GOOS == "windows" {
+			shell = "sh"
+		}
+		cmd := exec.CommandContext(k.ctx, shell, "-c", editor+` "$1"`, "sh", file)
+		if k.opt.SearchPath != nil { // a command of the model may have left another editor on the way
+			cmd.Env = append(os.Environ(), "PATH="+k.opt.SearchPath())
+		}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 		bad := cmd.Run()
 		k.back <- func() { k.edited(file, bad) }

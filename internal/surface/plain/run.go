@@ -73,7 +73,9 @@ type Options struct {
 	Quiet    bool   // no lines at the start
 	History  History
 	Complete Completer
-	Sessions func(ctx context.Context) ([]SessionChoice, error)
+	// SearchPath is where the editor is looked for; nil: in the environment's PATH.
+	SearchPath func() string
+	Sessions   func(ctx context.Context) ([]SessionChoice, error)
 }
 
 // The exit codes of an interactive session.

@@ -84,7 +84,7 @@ func (f *finder) interpreted(lang language, args []string, at scope) {
 		arg := args[i]
 		switch {
 		case arg == "":
-			f.cannot("which script " + strings.Join(args, " ") + " names to an interpreter")
+			f.cannot("which script an interpreter is given")
 			return
 		case lang == pythonText && arg == "-m" && i+1 < len(args):
 			f.module(args[i+1], at.dirs, at)

@@ -14,14 +14,16 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/sys/nolink"
+	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
 
 // Git runs the git program on behalf of the harness. The zero Git is ready. It is safe for
 // concurrent use.
 type Git struct {
-	Program string   // empty: git, from PATH
-	Env     []string // KEY=value; nil: the process's
-	Limit   int      // most bytes of output kept; 0: 1 MiB
+	Program string      // empty: git, as Finder finds it
+	Finder  proc.Finder // of git, and of what git starts
+	Env     []string    // KEY=value; nil: the process's
+	Limit   int         // most bytes of output kept; 0: 1 MiB
 }
 
 // CommandError is a git that ran and failed.
@@ -53,13 +55,17 @@ func Flags() []string {
 // Run runs one git command in dir and returns its output, cut at the limit. What git writes when it
 // fails is in a [*CommandError]. The process ends with ctx.
 func (g Git) Run(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	env := cleanEnv(g.Env, g.Finder)
 	program := g.Program
 	if program == "" {
-		program = "git"
+		var err error
+		if program, err = g.Finder.Find("git", pathOf(env)); err != nil {
+			return nil, fmt.Errorf("git %s: %w", args[0], err)
+		}
 	}
 	cmd := exec.CommandContext(ctx, program, append(Flags(), args...)...)
 	cmd.Dir = dir
-	cmd.Env = cleanEnv(g.Env)
+	cmd.Env = env
 	cmd.WaitDelay = time.Second // a grandchild that keeps the pipe open must not keep us
 	limit := g.Limit
 	if limit == 0 {
@@ -95,15 +101,29 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// cleanEnv drops what would make git work on another repository or run something.
-func cleanEnv(env []string) []string {
+// pathOf is the value of PATH; the last one counts.
+func pathOf(env []string) (path string) {
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = v
+		}
+	}
+	return path
+}
+
+// cleanEnv drops what would make git work on another repository or run something, also the folders of
+// PATH that the finder does not trust.
+func cleanEnv(env []string, finder proc.Finder) []string {
 	if env == nil {
 		env = os.Environ()
 	}
 	out := make([]string, 0, len(env)+4)
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
-		if keepVariable(name) {
+		switch {
+		case name == "PATH":
+			out = append(out, "PATH="+finder.Path(strings.TrimPrefix(kv, "PATH=")))
+		case keepVariable(name):
 			out = append(out, kv)
 		}
 	}
@@ -272,7 +292,7 @@ func (g Git) GlobalExcludes(ctx context.Context, home string) (string, error) {
 		return path, nil
 	}
 	base := filepath.Join(home, ".config")
-	for _, kv := range cleanEnv(g.Env) {
+	for _, kv := range cleanEnv(g.Env, g.Finder) {
 		if dir, ok := strings.CutPrefix(kv, "XDG_CONFIG_HOME="); ok && filepath.IsAbs(dir) {
 			base = dir
 		}

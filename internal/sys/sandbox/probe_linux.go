@@ -36,7 +36,7 @@ func (b *Box) probeKey(cfg Config) string {
 	if err != nil {
 		return ""
 	}
-	bwrap, _ := findBwrap(cfg.Bwrap) // none: the result says so
+	bwrap, _ := b.findBwrap(cfg.Bwrap) // none: the result says so
 	for _, path := range []string{helper, bwrap} {
 		if st, err := os.Stat(path); err == nil {
 			parts = append(parts, path, strconv.FormatInt(st.Size(), 10), strconv.FormatInt(st.ModTime().UnixNano(), 10), strconv.FormatUint(inode(st), 10))
@@ -107,7 +107,7 @@ func apparmorRestricts() bool {
 }
 
 func (b *Box) probeBwrap(ctx context.Context, cfg Config, st *Status) error {
-	path, err := findBwrap(cfg.Bwrap)
+	path, err := b.findBwrap(cfg.Bwrap)
 	if err != nil {
 		return err
 	}

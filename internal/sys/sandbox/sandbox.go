@@ -38,6 +38,7 @@ var ErrUnavailable = errors.New("the sandbox cannot confine this")
 type Options struct {
 	StateDir string      // folder for the result of the probe; made when missing. Needed
 	Helper   string      // absolute path of a program that calls [HelperMain]; empty: the running executable
+	Finder   proc.Finder // of bubblewrap and container engines
 	Report   func(error) // told what went wrong beside a call; nil: nobody. Any goroutine
 }
 

@@ -138,7 +138,7 @@ func pathOf(env []string) string {
 }
 
 func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs *os.File) error {
-	bwrap, err := findBwrap(c.cfg.Bwrap)
+	bwrap, err := c.box.findBwrap(c.cfg.Bwrap)
 	if err != nil {
 		return err
 	}
@@ -368,12 +368,15 @@ func (s *setupOutput) failure(err error, exit proc.Exit) error {
 	return fmt.Errorf("%w: %s", ErrUnavailable, strings.ReplaceAll(text, "\n", "; "))
 }
 
-// findBwrap finds bubblewrap, never in the current directory.
-func findBwrap(path string) (string, error) {
+// findBwrap finds bubblewrap, never in the current directory nor where confined programs may write.
+func (b *Box) findBwrap(path string) (string, error) {
 	if path == "" {
 		path = "bwrap"
 	}
-	found, err := proc.Find(path, os.Getenv("PATH"))
+	found, err := b.opts.Finder.Find(path, os.Getenv("PATH"))
+	if errors.Is(err, proc.ErrWritable) {
+		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%w: bubblewrap is not installed (apt-get install bubblewrap)", ErrUnavailable)
 	}

@@ -63,6 +63,7 @@ type World struct {
 	NewID  func() string // a new task id; needed
 	Quota  *proc.Quota   // bounds the bytes of all output files of the session together; nil: no bound
 
+	Finder   proc.Finder                               // of bash, where it is not in its usual place
 	Env      func() []string                           // environment of commands; nil: this process's
 	EnvFiles func(confined bool) []string              // shell files to source before each command, in order (CLAUDE_ENV_FILE); nil: none
 	Limits   func() Limits                             // read before each call; nil: the defaults

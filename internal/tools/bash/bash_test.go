@@ -659,7 +659,7 @@ echo noise; cd `+project+`
 	t.Setenv("BASH_ENV", filepath.Join(project, "evil.sh"))
 	s := newStand(t)
 	var asked atomic.Int32
-	capture := bash.Capture(s.owner, "", s.world.Dir, func() []string { return os.Environ() })
+	capture := bash.Capture(s.owner, proc.Finder{}, "", s.world.Dir, func() []string { return os.Environ() })
 	s.world.Snapshot = func(ctx context.Context) (string, error) {
 		asked.Add(1)
 		return capture(ctx)
@@ -685,7 +685,7 @@ func TestSnapshotOfNothing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, ".bashrc"), []byte("export A=1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := bash.Capture(s.owner, "", s.world.Dir, os.Environ)(t.Context()); err != nil || path != "" {
+	if path, err := bash.Capture(s.owner, proc.Finder{}, "", s.world.Dir, os.Environ)(t.Context()); err != nil || path != "" {
 		data, _ := os.ReadFile(path)
 		t.Errorf("%q, %v: %s", path, err, data)
 	}
@@ -694,7 +694,7 @@ func TestSnapshotOfNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if path, err := bash.Capture(s.owner, "", s.world.Dir, os.Environ)(ctx); err == nil || path != "" {
+	if path, err := bash.Capture(s.owner, proc.Finder{}, "", s.world.Dir, os.Environ)(ctx); err == nil || path != "" {
 		t.Errorf("%q, %v", path, err)
 	}
 }

@@ -30,7 +30,7 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // where the shell ends up, then the command. The command is given to eval, so that an error in it is
 // its own and aliases set before hold in it.
 func (s *Shell) write(in Input, c tool.Call, dir, snapshot string, lim Limits) (script, error) {
-	sc := script{shell: shellPath(lim.Shell)}
+	sc := script{shell: shellPath(lim.Shell, s.world.Finder)}
 	var err error
 	if sc.cwdFile, err = s.note(c); err != nil {
 		return sc, err
@@ -82,14 +82,14 @@ func (s *Shell) note(c tool.Call) (string, error) {
 }
 
 // shellPath is the shell to run. Commands are written for bash, so bash wherever there is one.
-func shellPath(want string) string {
+func shellPath(want string, finder proc.Finder) string {
 	candidates := []string{want, "/bin/bash", "/usr/bin/bash"}
 	for _, c := range candidates {
-		if _, err := proc.Find(c, ""); filepath.IsAbs(c) && err == nil {
+		if _, err := finder.Find(c, ""); filepath.IsAbs(c) && err == nil {
 			return c
 		}
 	}
-	if p, err := proc.Find("bash", os.Getenv("PATH")); err == nil {
+	if p, err := finder.Find("bash", os.Getenv("PATH")); err == nil {
 		return p
 	}
 	return "/bin/sh"

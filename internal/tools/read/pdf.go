@@ -67,7 +67,7 @@ func (r *reader) pdf(ctx context.Context, in Input, info fs.FileInfo, call tool.
 	}
 	limited, cancel := context.WithTimeout(ctx, pdfTime)
 	defer cancel()
-	count, err := pageCount(limited, in.real)
+	count, err := pageCount(limited, r.find, in.real)
 	if err != nil {
 		return pdfFailed(ctx, in, err)
 	}
@@ -113,7 +113,7 @@ func (r *reader) document(in Input, count int, call tool.Call) (tool.Result, err
 
 // pages shows some pages as text, or as pictures when there is no text in them.
 func (r *reader) pages(ctx context.Context, in Input, size int64, from, to, count int) (tool.Result, error) {
-	texts, err := pageTexts(ctx, in.real, from, to)
+	texts, err := pageTexts(ctx, r.find, in.real, from, to)
 	if err != nil {
 		return pdfFailed(ctx, in, err)
 	}
@@ -134,10 +134,17 @@ func (r *reader) pages(ctx context.Context, in Input, size int64, from, to, coun
 	return shown(textOutput{"text", textFile{FilePath: in.FilePath, Content: text, NumLines: n, StartLine: 1, TotalLines: n}}, msg.Text{Text: text})
 }
 
+// finder finds a program that is run on a file.
+type finder func(name string) (string, error)
+
+func (r *reader) find(name string) (string, error) {
+	return r.w.Finder.Find(name, os.Getenv("PATH"))
+}
+
 // pageCount asks pdfinfo, or the parser in this process where that is not installed.
-func pageCount(ctx context.Context, real string) (int, error) {
-	if _, err := exec.LookPath("pdfinfo"); err == nil {
-		out, err := run(ctx, real, "pdfinfo", given)
+func pageCount(ctx context.Context, find finder, real string) (int, error) {
+	if program, err := find("pdfinfo"); err == nil {
+		out, err := run(ctx, real, program, given)
 		if err != nil {
 			return 0, err
 		}
@@ -158,9 +165,9 @@ func pageCount(ctx context.Context, real string) (int, error) {
 	return count, err
 }
 
-func pageTexts(ctx context.Context, real string, from, to int) ([]string, error) {
-	if _, err := exec.LookPath("pdftotext"); err == nil {
-		out, err := run(ctx, real, "pdftotext", "-f", strconv.Itoa(from), "-l", strconv.Itoa(to), "-layout", "-enc", "UTF-8", given, "-")
+func pageTexts(ctx context.Context, find finder, real string, from, to int) ([]string, error) {
+	if program, err := find("pdftotext"); err == nil {
+		out, err := run(ctx, real, program, "-f", strconv.Itoa(from), "-l", strconv.Itoa(to), "-layout", "-enc", "UTF-8", given, "-")
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +246,7 @@ func run(ctx context.Context, real, name string, args ...string) ([]byte, error)
 	cmd.Stdout, cmd.Stderr = out, complaint
 	if err := cmd.Run(); err != nil {
 		if said := strings.TrimSpace(complaint.String()); said != "" {
-			err = fmt.Errorf("%s: %s", name, strings.ToValidUTF8(said, "?"))
+			err = fmt.Errorf("%s: %s", filepath.Base(name), strings.ToValidUTF8(said, "?"))
 		}
 		return nil, err
 	}
@@ -260,7 +267,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 // pictures shows pages that hold no text, such as scanned ones.
 func (r *reader) pictures(ctx context.Context, in Input, size int64, from, to int) (tool.Result, error) {
 	const none = "%s: pages %d to %d hold no text, so they are pictures (scanned?)"
-	_, err := exec.LookPath("pdftoppm")
+	program, err := r.find("pdftoppm")
 	if err != nil || r.w.Pages == "" || (r.w.Images != nil && !r.w.Images()) {
 		return tool.Failed(fmt.Sprintf(none+"; they cannot be shown here.", in.FilePath, from, to)), nil
 	}
@@ -271,7 +278,7 @@ func (r *reader) pictures(ctx context.Context, in Input, size int64, from, to in
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("make the folder for pages: %w", err)
 	}
-	if _, err := run(ctx, in.real, "pdftoppm", "-f", strconv.Itoa(from), "-l", strconv.Itoa(to), "-jpeg", "-scale-to", "1568", given, filepath.Join(dir, "page")); err != nil {
+	if _, err := run(ctx, in.real, program, "-f", strconv.Itoa(from), "-l", strconv.Itoa(to), "-jpeg", "-scale-to", "1568", given, filepath.Join(dir, "page")); err != nil {
 		os.RemoveAll(dir)
 		return pdfFailed(ctx, in, err)
 	}

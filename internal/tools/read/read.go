@@ -24,6 +24,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/sys/nolink"
+	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/textfile"
 )
 
@@ -37,6 +38,7 @@ type World struct {
 	Documents func() bool              // whether the model reads PDF as it is; nil: no
 	Images    func() bool              // whether it sees pictures; nil: yes
 	Room      func() int               // tokens the context still has room for, for allow_large; nil: 100,000
+	Finder    proc.Finder              // of programs that read PDF
 	Pages     string                   // folder for pictures of PDF pages, made when missing; empty: none are made
 }
 
