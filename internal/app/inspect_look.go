@@ -152,6 +152,7 @@ func Why(ctx context.Context, o Options, name string, input json.RawMessage) (d 
 	}
 	defer func() { err = errors.Join(err, l.close(ctx)) }()
 	traits := tool.Traits{}
+	name = tool.Current(name)
 	call := tool.Call{ID: "why", Name: name, Literal: input, Input: input, Scope: l.scope}
 	if t := l.rooms.tool(name); t != nil {
 		if call, traits, err = tool.Prepare(t, call); err != nil {

@@ -66,6 +66,7 @@ func (p *pool) load(names ...string) {
 // called loads a deferred tool that the model called without having loaded it: the call fails with a
 // clear word, the next one works.
 func (p *pool) called(name string) {
+	name = tool.Current(name)
 	for _, t := range p.builtin {
 		if s := t.Spec(); s.Deferred && s.Name == name && !p.isLoaded(name) {
 			p.load(name)

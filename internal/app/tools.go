@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
@@ -107,7 +106,10 @@ func base(o Options) *[]string {
 	case o.Tools == nil:
 		return nil
 	}
-	names := append(slices.Clone(*o.Tools), "StructuredOutput")
+	names := []string{"StructuredOutput"}
+	for _, name := range *o.Tools {
+		names = append(names, tool.Current(name))
+	}
 	return &names
 }
 

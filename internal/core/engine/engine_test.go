@@ -120,7 +120,7 @@ type probe struct {
 }
 
 func (p probe) Spec() tool.Spec {
-	return tool.Spec{Name: p.name, Schema: json.RawMessage(`{"type":"object"}`), Aliases: []string{p.name + "Old"}}
+	return tool.Spec{Name: p.name, Schema: json.RawMessage(`{"type":"object"}`)}
 }
 
 func (p probe) Normalise(c tool.Call) (tool.Call, error) {
@@ -272,7 +272,7 @@ var readOnly = tool.Traits{ReadOnly: true, Beside: true}
 
 func TestTurnWithTool(t *testing.T) {
 	r := newRig([]tool.Tool{echo("Read", readOnly)},
-		answer(msg.StopToolUse, say("let me look"), call("a", "ReadOld", `{"f":1}`)),
+		answer(msg.StopToolUse, say("let me look"), call("a", "NotebookRead", `{"f":1}`)),
 		answer(msg.StopEndTurn, say("done")))
 	r.run(t.Context(), nil)
 	equal(t, r.conversation(), []string{"a: let me look", "a: call a", `u: result a Read{"f":1}`, "a: done"})

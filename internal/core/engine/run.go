@@ -122,17 +122,15 @@ func (r *run) say(origin msg.Origin, text string) msg.Message {
 	return r.keep(msg.Message{Role: msg.User, Origin: origin, Content: []msg.Block{msg.Text{Text: text}}})
 }
 
-// index finds tools by name and by alias.
+// index finds tools by their names, today's and those they had before.
 func index(tools []tool.Tool) map[string]tool.Tool {
 	out := make(map[string]tool.Tool, len(tools))
 	for _, t := range tools {
-		for _, alias := range t.Spec().Aliases {
-			if _, taken := out[alias]; !taken {
-				out[alias] = t
-			}
+		for _, older := range tool.Older(t.Spec().Name) {
+			out[older] = t
 		}
 	}
-	for _, t := range tools { // a name beats an alias
+	for _, t := range tools { // a name beats an older one
 		out[t.Spec().Name] = t
 	}
 	return out

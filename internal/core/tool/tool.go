@@ -34,7 +34,6 @@ type Spec struct {
 	Name        string
 	Description string          // for the model; short and exact
 	Schema      json.RawMessage // JSON Schema of the input, an object
-	Aliases     []string        // older names that calls, rules and matchers may use
 	Deferred    bool            // listed by name only until ToolSearch loads it
 	NeedsPerson bool            // is itself a question to a person: offered only when somebody can answer
 	Keywords    string          // more words ToolSearch finds it by

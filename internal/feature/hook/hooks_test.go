@@ -216,6 +216,9 @@ func TestMatchers(t *testing.T) {
 		{"Task", "Agent", PreToolUse, true},
 		{"^KillShell$", "TaskStop", PreToolUse, true},
 		{"LS", "Bash", PreToolUse, false},
+		{"TodoRead", "TaskList", PreToolUse, true},
+		{"^AgentOutput$", "TaskOutput", PreToolUse, true},
+		{"MultiEdit", "MultiEdit", SubagentStop, true},
 		{"plug:rev", "plug:rev", SubagentStop, true},
 		{"startup", "resume", SessionStart, false},
 		{"anything", "", Stop, true}, // no match value: ignored

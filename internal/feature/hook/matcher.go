@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/dlclark/regexp2/v2"
+
+	"github.com/myelin-agent/myelin/internal/core/tool"
 )
 
 // matchLimit bounds one match of a pattern.
@@ -73,18 +75,10 @@ func (m matcher) matches(value string, spec Spec) (bool, error) {
 	return false, nil
 }
 
-// legacy maps older tool names, which public files still use, to today's.
-func legacy() map[string]string {
-	return map[string]string{
-		"Task": "Agent", "MultiEdit": "Edit", "BashOutput": "TaskOutput", "AgentOutput": "TaskOutput",
-		"KillShell": "TaskStop", "KillBash": "TaskStop", "NotebookRead": "Read",
-	}
-}
-
 // today is the name a tool has now.
 func today(name string, spec Spec) string {
-	if now, ok := legacy()[name]; ok && spec.Tool {
-		return now
+	if spec.Tool {
+		return tool.Current(name)
 	}
 	return name
 }
@@ -94,14 +88,7 @@ func olderNames(name string, spec Spec) []string {
 	if !spec.Tool {
 		return nil
 	}
-	var out []string
-	for older, now := range legacy() {
-		if now == name {
-			out = append(out, older)
-		}
-	}
-	slices.Sort(out)
-	return out
+	return tool.Older(name)
 }
 
 // WatchNames are the file names the matchers of FileChanged ask to watch, in the working directory.

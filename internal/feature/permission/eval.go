@@ -60,7 +60,7 @@ func (e *eval) toolRule(list List) *compiled {
 		}
 	}
 	for _, r := range e.pol.Rules.globs {
-		if r.rule.List == list && r.name.matchParts(e.req.Tool) {
+		if r.rule.List == list && r.covers(e.req.Tool) {
 			return r
 		}
 	}

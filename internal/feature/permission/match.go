@@ -27,8 +27,9 @@ func NewMatcher(rule string, env Env) (*Matcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	text := tool.Current(parsed.Tool) + strings.TrimPrefix(strings.TrimSpace(rule), parsed.Tool)
+	parsed.Tool = tool.Current(parsed.Tool)
 	m := &Matcher{rule: parsed, env: env, list: DenyList}
-	text := rule
 	if dir, ok := strings.CutSuffix(parsed.Specifier, "/**"); ok && dir != "" && !strings.ContainsAny(dir, "/*") && (parsed.Tool == "Read" || parsed.Tool == "Edit") {
 		text = parsed.Tool + "(./" + parsed.Specifier + ")"
 	}
@@ -49,7 +50,7 @@ func NewMatcher(rule string, env Env) (*Matcher, error) {
 
 func pathTool(name string) bool {
 	switch name {
-	case "Read", "Edit", "Write", "NotebookEdit", "MultiEdit", "Grep", "Glob":
+	case "Read", "Edit", "Write", "NotebookEdit", "Grep", "Glob":
 		return true
 	}
 	return false
@@ -66,7 +67,7 @@ func (m *Matcher) Match(req Request) bool {
 	if req.Traits.Command != "" && (m.rule.Tool == "Bash" || m.rule.Tool == req.Tool) {
 		return m.matchShell(req)
 	}
-	if m.rule.Tool != req.Tool && !strings.Contains(m.rule.Tool, "*") && canonicalTool(m.rule.Tool) != req.Tool {
+	if m.rule.Tool != req.Tool && !strings.Contains(m.rule.Tool, "*") {
 		if _, server := bareServer(m.rule.Tool); !server {
 			return false
 		}

@@ -85,7 +85,7 @@ func coversRule(y, x *compiled) bool {
 		return x.param == y.param && x.parsed.Tool == y.parsed.Tool && matchStars(y.value, strings.ReplaceAll(x.value, "*", anything))
 	}
 	if y.isGlob {
-		return y.name.matchParts(strings.ReplaceAll(x.parsed.Tool, "*", anything))
+		return y.covers(strings.ReplaceAll(x.parsed.Tool, "*", anything))
 	}
 	if y.parsed.Tool != x.parsed.Tool || x.isGlob || x.param != "" {
 		return false

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 )
@@ -124,8 +126,13 @@ func (c *compiler) add(r Rule) {
 		c.out.problems = append(c.out.problems, RuleProblem{Rule: r, Err: err, Malformed: true, Inert: true})
 		return
 	}
-	parsed.Tool = canonicalTool(parsed.Tool)
+	written := parsed.Tool
+	parsed.Tool = tool.Current(written)
 	x := &compiled{rule: r, parsed: parsed}
+	if r.List == AllowList && tool.Widened(written) {
+		c.problem(r, false, true, "%s is an older name of %s, which does more, so it approves nothing; write %s", written, parsed.Tool, parsed)
+		return
+	}
 	if strings.Contains(parsed.Tool, "*") {
 		c.addGlob(x)
 		return
@@ -141,18 +148,12 @@ func (c *compiler) add(r Rule) {
 	if parsed.Specifier == "" {
 		x.broad = isBroad(parsed, shellText{})
 		t.bare = append(t.bare, x)
-		c.path(t, x, "")
+		if written == parsed.Tool { // an older name is about the tool, not about all that reads or writes
+			c.path(t, x, "")
+		}
 		return
 	}
 	c.specifier(t, x)
-}
-
-// canonicalTool resolves the names rules may use for tools.
-func canonicalTool(name string) string {
-	if name == "Task" {
-		return "Agent"
-	}
-	return name
 }
 
 // bareServer tells whether the rule names an MCP server without a tool.
@@ -196,7 +197,7 @@ func (c *compiler) warnUnknown(r Rule, name string) {
 		}
 	}
 	switch name {
-	case "Read", "Edit", "Write", "Bash", "Cd", "Skill", "Agent", "WebFetch", "WebSearch", "MultiEdit", "NotebookEdit", "Glob", "Grep":
+	case "Read", "Edit", "Write", "Bash", "Cd", "Skill", "Agent", "WebFetch", "WebSearch", "NotebookEdit", "Glob", "Grep":
 		return // known to rules even where the tool is not offered
 	}
 	c.problem(r, false, true, "there is no tool named %s, so the rule matches nothing", name)
@@ -230,7 +231,7 @@ func (c *compiler) specifier(t *toolRules, x *compiled) {
 		c.shell(t, x)
 	case "Read", "Edit", "Cd":
 		c.path(t, x, spec)
-	case "Write", "NotebookEdit", "Glob", "MultiEdit", "Grep":
+	case "Write", "NotebookEdit", "Glob", "Grep":
 		instead := "Edit"
 		if x.parsed.Tool == "Glob" || x.parsed.Tool == "Grep" {
 			instead = "Read"
@@ -245,8 +246,8 @@ func (c *compiler) specifier(t *toolRules, x *compiled) {
 
 // paramTool tells whether "name:value" in a specifier of the tool can be a parameter. For shell tools a
 // colon is so common in commands that only plausible parameters count.
-func paramTool(tool, param string) bool {
-	switch tool {
+func paramTool(name, param string) bool {
+	switch name {
 	case "WebFetch":
 		return param != "domain"
 	case "Read", "Edit", "Cd":
@@ -314,8 +315,7 @@ func (c *compiler) domain(t *toolRules, x *compiled, spec string) {
 
 // path compiles a path rule; an empty specifier is about every path.
 func (c *compiler) path(t *toolRules, x *compiled, spec string) {
-	tool := x.parsed.Tool
-	if tool != "Read" && tool != "Edit" && tool != "Cd" {
+	if name := x.parsed.Tool; name != "Read" && name != "Edit" && name != "Cd" {
 		return
 	}
 	if spec == "" {
@@ -397,13 +397,19 @@ func (c *compiler) resolved(base string) []string {
 	return out
 }
 
+// covers compares the name of a tool with a wildcard over names. In deny and ask lists the names it had
+// before count, too.
+func (x *compiled) covers(name string) bool {
+	return x.name.matchParts(name) || x.rule.List != AllowList && slices.ContainsFunc(tool.Older(name), x.name.matchParts)
+}
+
 // Hides tells whether a deny rule takes a tool out of the model's view: a rule about the tool as a
 // whole, or a wildcard over names.
-func (r *Rules) Hides(tool string) (Match, bool) {
+func (r *Rules) Hides(name string) (Match, bool) {
 	if r == nil {
 		return Match{}, false
 	}
-	if t := r.byTool[tool]; t != nil {
+	if t := r.byTool[name]; t != nil {
 		for _, x := range t.bare {
 			if x.rule.List == DenyList {
 				return x.rule.match(""), true
@@ -411,7 +417,7 @@ func (r *Rules) Hides(tool string) (Match, bool) {
 		}
 	}
 	for _, x := range r.globs {
-		if x.rule.List == DenyList && x.name.matchParts(tool) {
+		if x.rule.List == DenyList && x.covers(name) {
 			return x.rule.match(""), true
 		}
 	}

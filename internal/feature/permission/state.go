@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
 )
 
@@ -327,7 +328,7 @@ func (s *State) broadRules() []Rule {
 			continue
 		}
 		if p, err := ParseRule(r.Text); err == nil {
-			p.Tool = canonicalTool(p.Tool)
+			p.Tool = tool.Current(p.Tool)
 			if isBroad(p, parseShellText(p.Specifier)) {
 				out = append(out, r)
 			}

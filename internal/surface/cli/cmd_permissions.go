@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/myelin-agent/myelin/internal/core/tool"
 )
 
 func (c *command) permissionsCommand() *cobra.Command {
@@ -59,11 +61,11 @@ func (c *command) permissionsWhy() *cobra.Command {
 // callOf reads a call in one of the forms people write: a tool and its decisive argument, the
 // same as a rule would have it, or a tool and its whole input.
 func callOf(args []string, input string) (CallRequest, error) {
-	tool, rest := args[0], strings.Join(args[1:], " ")
-	if name, inner, ok := strings.Cut(tool, "("); ok && rest == "" && strings.HasSuffix(inner, ")") {
-		tool, rest = name, strings.TrimSuffix(inner, ")")
+	name, rest := args[0], strings.Join(args[1:], " ")
+	if before, inner, ok := strings.Cut(name, "("); ok && rest == "" && strings.HasSuffix(inner, ")") {
+		name, rest = before, strings.TrimSuffix(inner, ")")
 	}
-	r := CallRequest{Tool: tool}
+	r := CallRequest{Tool: tool.Current(name)}
 	if input != "" {
 		if rest != "" {
 			return r, usagef("give either --input or an argument")
@@ -75,7 +77,7 @@ func callOf(args []string, input string) (CallRequest, error) {
 		r.Input = json.RawMessage(input)
 		return r, nil
 	}
-	raw, err := json.Marshal(map[string]string{decisive(tool): rest})
+	raw, err := json.Marshal(map[string]string{decisive(r.Tool): rest})
 	if err != nil {
 		return r, err
 	}
@@ -87,8 +89,8 @@ func callOf(args []string, input string) (CallRequest, error) {
 }
 
 // decisive is the field of a tool's input that a single argument means.
-func decisive(tool string) string {
-	switch tool {
+func decisive(name string) string {
+	switch name {
 	case "Bash":
 		return "command"
 	case "WebFetch":
@@ -101,7 +103,7 @@ func decisive(tool string) string {
 		return "notebook_path"
 	case "Skill":
 		return "skill"
-	case "Agent", "Task":
+	case "Agent":
 		return "subagent_type"
 	}
 	return "file_path"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/tool"
 )
 
 // mapOptions say what a mapper tells.
@@ -153,7 +154,7 @@ func (m *mapper) assistant(e proto.Event, a msg.Message) ([]object, error) {
 		if e.Agent != "" && !isCall && !m.opt.SubagentText {
 			continue
 		}
-		if isCall && (call.Name == "Agent" || call.Name == "Task") {
+		if isCall && tool.Current(call.Name) == "Agent" {
 			var in agentCall
 			if err := json.Unmarshal(call.Input, &in); err == nil { // else the model's mistake; its result says so
 				m.calls[call.ID] = in

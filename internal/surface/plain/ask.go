@@ -189,7 +189,7 @@ func changeLines(s Style, a proto.Ask) []string {
 	switch {
 	case a.Tool == "Write" && in.Content != nil:
 		side("+", s.green, *in.Content)
-	case a.Tool == "Edit" || a.Tool == "MultiEdit":
+	case a.Tool == "Edit":
 		for _, e := range append([]edit{in.edit}, in.Edits...) {
 			if e.Old == "" && e.New == "" {
 				continue

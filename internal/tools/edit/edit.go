@@ -52,7 +52,7 @@ type Change struct {
 func New(files tool.Files) tool.Tool {
 	spec := tool.Spec{
 		Name: Name, Description: description, Schema: json.RawMessage(schema),
-		Aliases: []string{"MultiEdit"}, Keywords: "file change modify replace patch",
+		Keywords: "file change modify replace patch",
 	}
 	e := &editor{files}
 	return tool.New(spec, e.run, tool.Normaliser(normalise), tool.Traiter(traits))

@@ -489,11 +489,8 @@ func TestNotebook(t *testing.T) {
 	b.wants(in{"file_path": b.put("none.ipynb", `{"cells":[]}`)}, false, "no cells")
 }
 
-func TestOlderNamesAndSize(t *testing.T) {
+func TestSize(t *testing.T) {
 	spec := read.New(read.World{}).Spec()
-	if d := cmp.Diff([]string{"NotebookRead"}, spec.Aliases); d != "" {
-		t.Error(d)
-	}
 	if n := len(spec.Description) + len(spec.Schema); n > 1200 {
 		t.Errorf("description and schema have %d bytes", n)
 	}

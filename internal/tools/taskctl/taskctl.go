@@ -52,7 +52,6 @@ func Output(w World) tool.Tool {
 "block":{"type":"boolean","description":"wait for its end; default true"},
 "timeout":{"type":"number","minimum":0,"description":"longest wait in milliseconds; default 30000, at most 600000"}
 },"required":["task_id"]}`),
-		Aliases:  []string{"BashOutput", "AgentOutput"},
 		Keywords: "background shell agent output wait",
 	}
 	return old{tool.New(spec, w.output, tool.Always[outputInput](tool.Traits{ReadOnly: true, Beside: true, NoEffect: true})), []string{"bash_id", "agentId"}}
@@ -216,7 +215,6 @@ func Stop(w World) tool.Tool {
 		Name:        "TaskStop",
 		Description: "Stops a running task, by its id or the name of its agent or service.",
 		Schema:      json.RawMessage(`{"type":"object","properties":{"task_id":{"type":"string","minLength":1}},"required":["task_id"]}`),
-		Aliases:     []string{"KillShell", "KillBash"},
 		Keywords:    "kill end background shell agent",
 	}
 	return old{tool.New(spec, w.stop, tool.Always[stopInput](tool.Traits{Beside: true, NoEffect: true})), []string{"shell_id"}}

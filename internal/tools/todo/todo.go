@@ -33,7 +33,7 @@ func Tasks(w World) []tool.Tool {
 	return []tool.Tool{
 		tool.New(tool.Spec{Name: "TaskCreate", Description: createText, Schema: json.RawMessage(createSchema), Keywords: "todo plan step"}, w.create, tool.Always[createInput](writes)),
 		tool.New(tool.Spec{Name: "TaskGet", Deferred: true, Description: getText, Schema: json.RawMessage(getSchema), Keywords: "todo plan step"}, w.get, tool.Always[getInput](reads)),
-		tool.New(tool.Spec{Name: "TaskList", Description: listText, Schema: json.RawMessage(listSchema), Aliases: []string{"TodoRead"}, Keywords: "todo plan step"}, w.list, tool.Always[struct{}](reads)),
+		tool.New(tool.Spec{Name: "TaskList", Description: listText, Schema: json.RawMessage(listSchema), Keywords: "todo plan step"}, w.list, tool.Always[struct{}](reads)),
 		tool.New(tool.Spec{Name: "TaskUpdate", Description: updateText, Schema: json.RawMessage(updateSchema), Keywords: "todo plan step"}, w.update, tool.Always[updateInput](writes)),
 	}
 }

@@ -129,6 +129,7 @@ func selected(deferred []tool.Tool, list string) (found []tool.Spec, unknown []s
 		if name == "" {
 			continue
 		}
+		name = tool.Current(name)
 		if s, ok := named(deferred, name); ok {
 			found = append(found, s)
 		} else {
