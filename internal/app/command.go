@@ -39,7 +39,7 @@ func commands() []command {
 		{Command{"permissions", "[allow|ask|deny|remove RULE]", "show rules and what was decided, change rules of this session"}, true, cmdPermissions},
 		{Command{"add-dir", "FOLDER", "let file tools work in a further folder, for this session"}, true, cmdAddDir},
 		{Command{"tasks", "[stop|output|keep ID]", "show, read or stop running work, or let a service outlive the session"}, true, cmdTasks},
-		{Command{"context", "", "show what fills the context window"}, true, cmdContext},
+		{Command{"context", "[--removed | --bring-back ID]", "show what fills the context window, and what was left out of it"}, true, cmdContext},
 		{Command{"memory", "", "list the instruction files in the context"}, false, cmdMemory},
 		{Command{"cost", "", "show what was used and what it cost"}, true, cmdCost},
 		{Command{"status", "", "show where settings come from and what is enforced"}, true, cmdStatus},
@@ -201,12 +201,18 @@ func cmdCost(_ context.Context, s *Session, _ string) (string, error) {
 	}), nil
 }
 
-func cmdContext(_ context.Context, s *Session, _ string) (string, error) {
+func cmdContext(_ context.Context, s *Session, args string) (string, error) {
+	if what, id, _ := strings.Cut(args, " "); what != "" {
+		return s.contextRemoved(what, strings.TrimSpace(id))
+	}
 	v := s.View()
 	return table(func(w *tabwriter.Writer) {
 		fmt.Fprintf(w, "used\t%d of %d tokens\t%d%%\n", v.Context.Used, v.Context.Window, 100*v.Context.Used/max(v.Context.Window, 1))
 		for _, it := range s.part.prompt.Get().Items {
 			fmt.Fprintf(w, "%s\t%d tokens\t%s\n", it.Label, it.Tokens, it.Path)
+		}
+		for stage, tokens := range s.part.shaping.Get().Saved {
+			fmt.Fprintf(w, "left out by %s\t%d tokens\t/context --removed\n", stage, tokens)
 		}
 		for _, p := range s.part.pool.Get().Pool {
 			if p.State == "deferred" {
@@ -214,6 +220,31 @@ func cmdContext(_ context.Context, s *Session, _ string) (string, error) {
 			}
 		}
 	}), nil
+}
+
+// contextRemoved lists what shaping leaves out of requests, or brings an item back.
+func (s *Session) contextRemoved(what, id string) (string, error) {
+	switch {
+	case what == "--removed" && id == "":
+		s.sceneMu.Lock()
+		history := s.sceneMessages
+		s.sceneMu.Unlock()
+		removed := s.rooms.shaper.Removed(s.part.session.Get().Model, history)
+		if len(removed) == 0 {
+			return "Nothing is left out.", nil
+		}
+		return table(func(w *tabwriter.Writer) {
+			for _, r := range removed {
+				fmt.Fprintf(w, "%s\t%s\t%d tokens\t%s\n", r.ID, r.Stage, r.Tokens, r.Label)
+			}
+		}), nil
+	case what == "--bring-back" && id != "":
+		if !s.rooms.shaper.BringBack(id) {
+			return "", fmt.Errorf("/context: nothing with the id %s is left out; /context --removed lists what is", id)
+		}
+		return "It is sent again, from the next request on.", nil
+	}
+	return "", errors.New("/context takes --removed, or --bring-back and an id")
 }
 
 // table lays out lines whose columns are separated by tabs.

@@ -41,8 +41,10 @@ func (s *Session) memoryOptions() memory.Options {
 		o.Main, o.Worktree = repo.Main, repo.Root
 	}
 	off := flagged(env, "MYELIN_DISABLE_CLAUDE_MDS")
-	if sources := s.opts.SettingSources; off || sources != nil {
-		o.Levels = func(l memory.Level) bool { return !off && slices.Contains(*sources, string(l)) }
+	sources := s.opts.SettingSources
+	o.Levels = func(l memory.Level) bool {
+		declined := s.rooms.readOnly.Load() && l != memory.User // the person does not trust the folder
+		return !off && !declined && (sources == nil || slices.Contains(*sources, string(l)))
 	}
 	if s.opts.Interactive {
 		o.Approve = s.approveImports

@@ -262,6 +262,9 @@ func (s *Session) noteForClassifier(notes []string) {
 
 // cmdCompact summarises the conversation now.
 func cmdCompact(ctx context.Context, s *Session, args string) (string, error) {
+	if flagged(s.rooms.env(), "DISABLE_COMPACT") {
+		return "", errors.New("/compact is switched off by DISABLE_COMPACT")
+	}
 	model, opts := s.modelNow()
 	s.emit(proto.Compacting{Active: true})
 	view, err := s.rooms.shaper.Compact(ctx, s.history, shaping.Request{Trigger: shaping.TriggerManual, Focus: args, Model: model.Info(), Options: opts})

@@ -338,7 +338,11 @@ func (s *Session) shapingConfig() shaping.Config {
 			if err != nil {
 				return nil, err
 			}
-			req.System = system
+			// Beside the instructions at its end the request is the conversation's own, for the cache.
+			req.System, req.Tools = system, engine.Describe(s.toolsNow())
+			if req.Messages, err = s.inFront(ctx, req.Messages); err != nil {
+				return nil, err
+			}
 			return s.ask(ctx, s.model(), req, "")
 		},
 		Spill: func(name, text string) (string, error) {
@@ -356,11 +360,38 @@ func (s *Session) shapingConfig() shaping.Config {
 			}
 			return strings.Join(o.Plain, "\n"), nil
 		},
-		Restore: s.restored,
+		Restore: s.restored, Stages: s.stages, Auto: s.autoCompact, Repeatable: s.repeatable, Hidden: s.scope.Reads.Unshown,
 		After: func(ctx context.Context, trigger, summary string) {
 			s.fire(ctx, hook.Event{Name: hook.PostCompact, Match: compactTrigger(trigger), Fields: map[string]any{"trigger": compactTrigger(trigger), "compact_summary": summary}})
 		},
 	}
+}
+
+// stages are the stages of shaping that the settings leave on.
+func (s *Session) stages() shaping.Stages {
+	state := s.config()
+	on := func(name, otherwise string) bool { return setting(state, "shaping."+name, otherwise) == "on" }
+	out := shaping.Stages{Budget: on("budget", "on"), Snip: on("snip", "off"), Microcompact: on("microcompact", "on"), Collapse: on("collapse", "on")}
+	if minutes := setting(state, "shaping.microcompactAfter", 0.0); minutes != 0 {
+		out.ColdAfter = time.Duration(minutes * float64(time.Minute))
+	}
+	return out
+}
+
+// autoCompact says when the conversation is compacted unasked.
+func (s *Session) autoCompact() shaping.Auto {
+	state, env := s.config(), s.rooms.env()
+	return shaping.Auto{
+		Off:     !setting(state, "autoCompactEnabled", true) || flagged(env, "DISABLE_AUTO_COMPACT") || flagged(env, "DISABLE_COMPACT"),
+		Window:  setting(state, "autoCompactWindow", 0),
+		Percent: numbered(env, "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", 0),
+	}
+}
+
+// repeatable reports whether the result of a tool can be had again.
+func (s *Session) repeatable(name string) bool {
+	t := s.rooms.tool(name)
+	return t != nil && t.Spec().Repeatable
 }
 
 // compactTrigger is the public word for what caused a compaction.

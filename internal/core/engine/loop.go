@@ -46,7 +46,7 @@ func (r *run) loop(s state) (state, proto.Ended) {
 		// 7 · the permission gate, and
 		// 8 · is executed, while the answer still streams (execute.go).
 		a := r.ask(model, provider.Request{
-			Lane: r.cfg.Lane, System: system, Tools: describe(tools), Options: opts,
+			Lane: r.cfg.Lane, System: system, Tools: Describe(tools), Options: opts,
 			Messages: msg.Sendable(view, msg.Bounds{}),
 		}, tools, s)
 

@@ -136,8 +136,8 @@ func index(tools []tool.Tool) map[string]tool.Tool {
 	return out
 }
 
-// describe is what the model is told of the tools.
-func describe(tools []tool.Tool) []provider.Tool {
+// Describe is what a model is told of tools.
+func Describe(tools []tool.Tool) []provider.Tool {
 	out := make([]provider.Tool, len(tools))
 	for i, t := range tools {
 		s := t.Spec()

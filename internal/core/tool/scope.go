@@ -58,7 +58,7 @@ type ReadRecord struct {
 	Offset  int    // first line shown, 1-based; 0: from the start
 	Limit   int    // number of lines shown; 0: to the end
 	Partial bool   // shown in part because it was too large: does not count as read before an edit
-	Written bool   // put by a change of the agent's own: known, but not shown as a whole
+	Written bool   // known, but not shown as a whole: put by a change of the agent's own, or no longer in its requests
 }
 
 // Standing is what an agent knows of a file as it is now.
@@ -150,6 +150,18 @@ func (r *Reads) Clear() {
 	defer r.mu.Unlock()
 	r.byPath, r.bytes = nil, 0
 	r.order.Init()
+}
+
+// Unshown notes that the model may no longer see what it read, since older results were left out of
+// its requests: a file that is read again is shown again. What is known of files stays.
+func (r *Reads) Unshown() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for e := r.order.Front(); e != nil; e = e.Next() {
+		rec := e.Value.(ReadRecord)
+		rec.Written = true
+		e.Value = rec
+	}
 }
 
 // Recent returns the records, the most recently used first.

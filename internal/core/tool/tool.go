@@ -35,6 +35,7 @@ type Spec struct {
 	Description string          // for the model; short and exact
 	Schema      json.RawMessage // JSON Schema of the input, an object
 	Deferred    bool            // listed by name only until ToolSearch loads it
+	Repeatable  bool            // its result can be had again by the same call: old ones may be left out of requests
 	NeedsPerson bool            // is itself a question to a person: offered only when somebody can answer
 	Keywords    string          // more words ToolSearch finds it by
 }

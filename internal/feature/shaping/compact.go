@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/engine"
@@ -42,7 +43,11 @@ const keptShare = 25
 
 // reactive compacts because a service found the prompt too long.
 func (s *Shaper) reactive(ctx context.Context, history []msg.Message, p engine.Pressure) (engine.View, error) {
-	view, err := s.Compact(ctx, history, Request{Trigger: TriggerReactive, Model: p.Model, Options: p.Options, Used: p.Used})
+	var view engine.View
+	err := errNoSummary
+	if !s.failedWith(len(history)) {
+		view, err = s.Compact(ctx, history, Request{Trigger: TriggerReactive, Model: p.Model, Options: p.Options, Used: p.Used})
+	}
 	if ctx.Err() != nil {
 		return engine.View{}, ctx.Err()
 	}
@@ -147,6 +152,9 @@ func (s *Shaper) compact(ctx context.Context, history []msg.Message, r Request) 
 	}
 	s.mu.Lock()
 	s.tight = false // the next prompt that is too long may be tightened again
+	s.hide = newHidden()
+	clear(s.noticed)
+	s.lastBytes, s.lastUsed, s.cutSilently = 0, 0, false
 	overhead := s.overhead
 	s.mu.Unlock()
 	if r.Used > 0 {
@@ -259,22 +267,37 @@ func (s *Shaper) restored(ctx context.Context) []msg.Message {
 	return []msg.Message{{ID: s.cfg.NewID(), Role: msg.User, Origin: msg.FromHarness, Time: s.cfg.Now(), Content: content}}
 }
 
-// summary asks for the summary. A request the service finds too long is made once more, half as
-// large.
+// summary asks for the summary. The first request is the conversation as it was sent, with the same
+// options, so that the provider's cache of it is read; one that does not fit, or is answered with a
+// call, is made once more, smaller and without tools.
 func (s *Shaper) summary(ctx context.Context, old []msg.Message, r Request, extra string) (string, error) {
 	budget := s.summaryBudget(r)
+	options := r.Options
+	options.MaxTokens = summaryTokens(options.MaxTokens)
+	part := old
+	if shown := s.view(old, engine.Pressure{Model: r.Model, Options: r.Options}).messages; sizeOf(shown) <= budget && !hasMedia(shown) {
+		part = shown
+	} else {
+		part, options = fit(old, budget), bareOptions(options)
+	}
 	var last error
-	for range 2 {
-		req := provider.Request{
-			Lane:    provider.LaneCompact,
-			Options: summaryOptions(r.Options),
-			Messages: msg.Sendable(append(
-				fit(old, budget), msg.Message{Role: msg.User, Content: []msg.Block{msg.Text{Text: instructions(r.Focus, extra)}}},
-			), msg.Bounds{}),
+	for try := range 2 {
+		if try > 0 {
+			part, options = fit(old, budget), bareOptions(options)
 		}
-		blocks, err := s.cfg.Ask(ctx, req)
+		blocks, err := s.cfg.Ask(ctx, provider.Request{
+			Lane: provider.LaneCompact, Options: options,
+			Messages: msg.Sendable(append(
+				part[:len(part):len(part)], msg.Message{Role: msg.User, Content: []msg.Block{msg.Text{Text: instructions(r.Focus, extra)}}},
+			), msg.Bounds{}),
+		})
 		if err == nil {
-			return summaryText(blocks)
+			text, err := summaryText(blocks)
+			if err == nil || !hasCalls(blocks) {
+				return text, err
+			}
+			last = err
+			continue
 		}
 		last = err
 		if k := provider.KindOf(err); k != provider.KindTooLong && k != provider.KindMaxTokens {
@@ -285,13 +308,34 @@ func (s *Shaper) summary(ctx context.Context, old []msg.Message, r Request, extr
 	return "", last
 }
 
+func hasMedia(history []msg.Message) bool {
+	for _, m := range history {
+		for _, b := range m.Content {
+			r, _ := b.(msg.ToolResult)
+			if isMedia(b) || slices.ContainsFunc(r.Content, isMedia) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hasCalls(blocks []msg.Block) bool {
+	return len(msg.Calls(msg.Message{Role: msg.Assistant, Content: blocks})) > 0
+}
+
 // maxSummary bounds a summary, in tokens.
 const maxSummary = 16_000
 
-func summaryOptions(o provider.Options) provider.Options {
-	if o.MaxTokens == 0 || o.MaxTokens > maxSummary {
-		o.MaxTokens = maxSummary
+func summaryTokens(configured int) int {
+	if configured == 0 || configured > maxSummary {
+		return maxSummary
 	}
+	return configured
+}
+
+// bareOptions are those of a request that shares no cache with the conversation.
+func bareOptions(o provider.Options) provider.Options {
 	o.ToolChoice, o.Schema, o.WebSearch, o.StopSequences = "none", nil, nil, nil
 	o.Thinking, o.Effort = -1, ""
 	return o

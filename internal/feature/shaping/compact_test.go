@@ -82,7 +82,7 @@ func TestAFinishedConversationIsSummarisedWhole(t *testing.T) {
 	}
 	req := a.requests[0]
 	last := req.Messages[len(req.Messages)-1]
-	if req.Lane != provider.LaneCompact || req.Options.ToolChoice != "none" || !strings.Contains(msg.TextOf(last.Content), "focus: the names") {
+	if req.Lane != provider.LaneCompact || req.Options.ToolChoice != "" || !strings.Contains(msg.TextOf(last.Content), "focus: the names") {
 		t.Errorf("%+v", req.Options)
 	}
 	if slice.Get().Boundaries != 1 {
@@ -276,7 +276,14 @@ func TestKF059_EmptyOrFailedSummary(t *testing.T) {
 			if fmt.Sprint(history) != before {
 				t.Error("the history was changed")
 			}
-			if got := slice.Get(); got.Boundaries != 0 || got.FailuresInRow != 2 || !got.AutoOff || len(a.requests) != 2 {
+			want := 2
+			if name == "call" { // asked once more, without tools
+				want = 4
+				if again := a.requests[1].Options; again.ToolChoice != "none" {
+					t.Errorf("the second request: %+v", again)
+				}
+			}
+			if got := slice.Get(); got.Boundaries != 0 || got.FailuresInRow != 2 || !got.AutoOff || len(a.requests) != want {
 				t.Errorf("%+v after %d requests", got, len(a.requests))
 			}
 			view, err := s.Shape(t.Context(), append(history, person("q", "go")), engine.Pressure{Reactive: true, Model: model(200_000)})
@@ -284,6 +291,25 @@ func TestKF059_EmptyOrFailedSummary(t *testing.T) {
 				t.Errorf("reactive: %v, freed %t", err, view.Freed)
 			}
 		})
+	}
+}
+
+// The summary is asked for with the bytes of the last request in front, so that the cache of it is read.
+func TestASummaryRequestSharesTheConversation(t *testing.T) {
+	a := &asked{}
+	s := compactor(a, stateSlice())
+	history := longTalk()
+	sent := shape(t, s, history, engine.Pressure{}).Messages
+	if _, err := s.Compact(t.Context(), history, Request{Trigger: TriggerManual, Model: model(200_000), Options: provider.Options{Thinking: 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	req := a.requests[0]
+	shared := req.Messages[:len(req.Messages)-1]
+	if diff := cmp.Diff(msg.Sendable(sent, msg.Bounds{})[:len(shared)], shared); diff != "" {
+		t.Errorf("the prefix differs:\n%s", diff)
+	}
+	if req.Options.Thinking != 1000 || req.Options.ToolChoice != "" {
+		t.Errorf("%+v", req.Options)
 	}
 }
 

@@ -21,12 +21,24 @@ func (s *Shaper) tighten(history []msg.Message, p engine.Pressure) engine.View {
 	s.mu.Lock()
 	was := s.tight
 	s.tight = true
+	on := s.cfg.stages()
+	more := false
+	if on.Microcompact {
+		more = s.clearMore(history, p)
+	}
+	if on.Collapse {
+		more = s.collapseMore(history, p) || more
+	}
 	s.mu.Unlock()
+	if s.cfg.Hidden != nil {
+		s.cfg.Hidden()
+	}
 	after := s.view(history, p)
-	s.enter(after, p)
+	s.enter(after, s.fillOf(after, p))
+	s.sent(after)
 	out := after.engine()
 	saved := before.bytes - after.bytes
-	out.Freed = !was && saved*100 >= before.bytes*worthFreeing && saved > 0
+	out.Freed = (!was || more) && saved*100 >= before.bytes*worthFreeing && saved > 0
 	if !out.Freed {
 		out.Events = nil
 	}

@@ -45,7 +45,14 @@ type Config struct {
 	State  store.Slice[State] // nil: kept nowhere
 	Limits Limits
 	Ask    Ask
-
+	// Stages says which stages are on, at each request; nil: [AllStages].
+	Stages func() Stages
+	// Auto says when to compact unasked, at each request; nil: near the end of the window.
+	Auto func() Auto
+	// Repeatable reports whether a tool's result can be had again by making the call again; nil: none.
+	Repeatable func(tool string) bool
+	// Hidden is told that more was left out of requests than before; nil: nobody.
+	Hidden func()
 	// Spill keeps a whole text in a file and returns its path, the same path for the same name. nil
 	// or an error: the text is cut and the rest cannot be read again.
 	Spill func(name, text string) (path string, err error)
@@ -64,6 +71,20 @@ type Config struct {
 	Tell  func(proto.EventBody) // events that cannot wait for the end of shaping; nil: they come with it
 	Now   func() time.Time      // nil: the real clock
 	NewID func() string         // nil: random
+}
+
+func (c Config) stages() Stages {
+	if c.Stages == nil {
+		return AllStages()
+	}
+	return c.Stages()
+}
+
+func (c Config) auto() Auto {
+	if c.Auto == nil {
+		return Auto{}
+	}
+	return c.Auto()
 }
 
 // Limits bound what one request holds of tool results, in characters. Zero fields mean the
@@ -99,6 +120,19 @@ type Shaper struct {
 	ratios   map[string]float64     // bytes a token, by model, learned from usage
 	overhead int                    // tokens of system prompt and tools, as last told
 	working  bool                   // a compaction runs
+
+	hide       hidden // what the stages leave out
+	sentHidden int    // bytes the stages left out of the last request
+	lastBytes  int    // of the last request that was measured
+	lastUsed   int    // tokens the service counted for it
+
+	noticed map[string]bool // notices given since the last compaction, by key
+	told    map[string]int  // items of a stage that were told last
+
+	cutSilently  bool // the service seems to drop the beginning of prompts: its counts say nothing
+	failed       int  // messages of the conversation whose compaction failed last
+	afterCompact bool // no request was within the threshold since the last compaction
+	thrash       int  // compactions in a row that did not last
 }
 
 // New returns the shaper of one conversation.
@@ -110,7 +144,7 @@ func New(cfg Config) *Shaper {
 	if cfg.NewID == nil {
 		cfg.NewID = uuid.NewString
 	}
-	return &Shaper{cfg: cfg, replaced: map[string]Replacement{}, ratios: map[string]float64{}}
+	return &Shaper{cfg: cfg, replaced: map[string]Replacement{}, ratios: map[string]float64{}, hide: newHidden(), told: map[string]int{}, noticed: map[string]bool{}}
 }
 
 // stage is one shaper. It returns the history as the next stage sees it, and what it saved; it
@@ -120,14 +154,14 @@ type stage struct {
 	apply func(history []msg.Message, p engine.Pressure) (out []msg.Message, items, bytes int)
 }
 
-// stages in their order. Dropping old history, clearing results that are easily had again, and
-// showing finished parts as summaries belong between these two; a summary is no stage, since it
-// changes the history itself.
+// stages in their order. A summary is no stage, since it changes the history itself.
 func (s *Shaper) stages() []stage {
-	return []stage{
-		{"budget", s.budget},
-		{"project", s.project},
+	on := s.cfg.stages()
+	out := make([]stage, 0, 5)
+	if on.Budget {
+		out = append(out, stage{"budget", s.budget})
 	}
+	return append(out, stage{"snip", s.snip}, stage{"microcompact", s.microcompact}, stage{"collapse", s.collapse}, stage{"project", s.project})
 }
 
 // Shape implements the Shape function of engine.Config. It fails only when ctx ends; a compaction
@@ -140,17 +174,50 @@ func (s *Shaper) Shape(ctx context.Context, history []msg.Message, p engine.Pres
 		return s.reactive(ctx, history, p)
 	}
 	view := s.view(history, p)
-	s.learn(view.messages, p)
-	s.enter(view, p)
-	return view.engine(), ctx.Err()
+	s.learn(view, p)
+	view, full := s.relieve(view, history, p)
+	out := view.engine()
+	switch {
+	case full.over():
+		compacted, ok := s.auto(ctx, history, p, full)
+		if ok {
+			s.sent(shaped{})
+			return compacted, ctx.Err()
+		}
+		out.Events = append(out.Events, compacted.Events...)
+	case full.near() && !s.cfg.auto().Off:
+		out.Events = append(out.Events, s.once("near", "The context window is nearly full. Old results are left out of requests first; when that is not enough the conversation is summarised.")...)
+		s.calm()
+	default:
+		s.calm()
+	}
+	s.sent(view)
+	s.enter(view, full)
+	return out, ctx.Err()
+}
+
+// sent remembers what the request that follows leaves out.
+func (s *Shaper) sent(v shaped) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sentHidden = v.hidden
+}
+
+// calm notes that a request is within the threshold.
+func (s *Shaper) calm() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.afterCompact = false
 }
 
 // shaped is a history after the stages.
 type shaped struct {
 	messages []msg.Message
+	base     []msg.Message // after the first stage: as many messages as the history
 	events   []proto.EventBody
 	saved    map[string]int
 	bytes    int // of the messages
+	hidden   int // bytes that the stages behind the first leave out
 }
 
 func (v shaped) engine() engine.View {
@@ -162,42 +229,38 @@ func (s *Shaper) view(history []msg.Message, p engine.Pressure) shaped {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := len(s.replaced)
-	v := shaped{messages: history, saved: map[string]int{}}
+	v := shaped{messages: history, base: history, saved: map[string]int{}}
 	for _, st := range s.stages() {
 		out, items, bytes := st.apply(v.messages, p)
 		v.messages = out
+		if st.name == "budget" {
+			v.base = out
+		}
 		if items == 0 {
 			continue
 		}
 		v.saved[st.name] = s.tokens(p.Model, bytes)
-		if st.name != "budget" || len(s.replaced) > known { // what stays replaced is told once
+		news := s.told[st.name] != items
+		if st.name == "budget" {
+			news = len(s.replaced) > known // what stays replaced is told once
+		}
+		if s.told[st.name] = items; news {
 			v.events = append(v.events, proto.Shaped{Stage: st.name, Items: items, TokensSaved: v.saved[st.name]})
 		}
 	}
 	v.bytes = sizeOf(v.messages)
+	v.hidden = sizeOf(v.base) - v.bytes
 	return v
 }
 
 // enter puts the numbers into the slice.
-func (s *Shaper) enter(v shaped, p engine.Pressure) {
+func (s *Shaper) enter(v shaped, f fill) {
 	if s.cfg.State == nil {
 		return
 	}
-	s.mu.Lock()
-	used := s.tokens(p.Model, v.bytes) + s.overhead
-	if p.Used > 0 && p.UsedAt <= len(v.messages) {
-		used = p.Used + s.tokens(p.Model, sizeOf(v.messages[p.UsedAt:]))
-	}
-	s.mu.Unlock()
-	window := p.Model.Window()
-	reserve := min(p.Model.OutputLimit(), 32_000)
-	if p.Options.MaxTokens > 0 {
-		reserve = min(reserve, p.Options.MaxTokens)
-	}
-	reserve += window * 4 / 100
 	s.cfg.State.Set(func(prev *State) *State {
 		next := *prev
-		next.Window, next.Used, next.Reserve, next.Saved = window, used, reserve, v.saved
+		next.Window, next.Used, next.Reserve, next.Saved = f.window, f.used, f.reserve, v.saved
 		if next.Window == prev.Window && next.Used == prev.Used && next.Reserve == prev.Reserve && sameCounts(next.Saved, prev.Saved) {
 			return prev
 		}

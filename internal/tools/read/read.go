@@ -67,7 +67,7 @@ type Input struct {
 func New(w World) tool.Tool {
 	spec := tool.Spec{
 		Name: Name, Description: description, Schema: json.RawMessage(schema),
-		Keywords: "file view cat open show image pdf notebook",
+		Keywords: "file view cat open show image pdf notebook", Repeatable: true,
 	}
 	r := &reader{w}
 	return tool.New(spec, r.run, tool.Normaliser(normalise), tool.Traiter(traits))

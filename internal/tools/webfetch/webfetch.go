@@ -79,7 +79,7 @@ func New(w World) tool.Tool {
 	}
 	f := &fetcher{World: w, guard: &guard{w}}
 	return tool.New(
-		tool.Spec{Name: "WebFetch", Description: description, Schema: json.RawMessage(schema), Deferred: true, Keywords: "http url page download internet"},
+		tool.Spec{Name: "WebFetch", Description: description, Schema: json.RawMessage(schema), Deferred: true, Repeatable: true, Keywords: "http url page download internet"},
 		f.run, tool.Normaliser(f.normalise), tool.Traiter(func(in input, _ tool.Call) tool.Traits {
 			return tool.Traits{ReadOnly: true, Beside: true, Hosts: []string{hostOf(in.URL)}}
 		}),

@@ -82,7 +82,7 @@ func New(w World) tool.Tool {
 	}
 	s := &searcher{World: w}
 	return tool.New(
-		tool.Spec{Name: "WebSearch", Description: description, Schema: json.RawMessage(schema), Deferred: true, Keywords: "internet google news"},
+		tool.Spec{Name: "WebSearch", Description: description, Schema: json.RawMessage(schema), Deferred: true, Repeatable: true, Keywords: "internet google news"},
 		s.run, tool.Normaliser(normalise), tool.Always[input](tool.Traits{ReadOnly: true, Beside: true}),
 	)
 }
