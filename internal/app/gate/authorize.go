@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -155,16 +156,21 @@ type answer struct {
 	input json.RawMessage
 	cwd   string
 	asked *permission.Reason // the question it answered, where that was about this very input; nil: it was about another
+	paths []tool.PathUse     // of the question it settled, with where each led: it settles no other; nil: none yet
 }
 
 // covers says whether an answer settles a question about the input that came with it. Whoever wrote the
 // input wants it run; but what asks for the sake of the new input (a rule, what cannot be read, leaving the
 // sandbox) was not yet asked, and the classifier sees what a hook wrote as it sees the model's.
-func (a *answer) covers(q permission.Question) bool {
+func (a *answer) covers(q permission.Question, paths []tool.PathUse) bool {
 	d := q.Decision
 	if a == nil || d.Behavior != permission.Ask || a.cwd != q.Request.Cwd || !a.is(q.Request) {
 		return false
 	}
+	if a.paths != nil && !slices.Equal(a.paths, paths) {
+		return false
+	}
+	a.paths = paths
 	switch {
 	case a.asked != nil:
 		return *a.asked == d.Reason && (a.out.Asked || !d.NeedsPerson)

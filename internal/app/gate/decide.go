@@ -2,6 +2,7 @@ package gate
 
 import (
 	"slices"
+	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
@@ -39,8 +40,38 @@ type decided struct {
 	noReadOnly bool           // what plan mode would run in a read-only sandbox cannot run
 }
 
-// decide is Decide, and says where the paths of the call led when they were decided about.
+// How often, and after what pause, a path is looked at again that leads through a link to where the call
+// may not go.
+const (
+	looks = 20
+	pause = 500 * time.Microsecond
+)
+
+// decide is Decide, and says where the paths of the call led when they were decided about. Where somebody
+// exchanges a folder and a link all the time, the folder is what was meant; either may be decided about,
+// for what is opened is what was decided about.
 func (g *Gate) decide(req permission.Request) decided {
+	out := g.decideOnce(req)
+	for range looks {
+		if out.Behavior == permission.Allow || !slices.ContainsFunc(out.paths, leadsElsewhere) {
+			break
+		}
+		time.Sleep(pause)
+		if slices.ContainsFunc(out.paths, hasMoved) {
+			out = g.decideOnce(req)
+		}
+	}
+	return out
+}
+
+func leadsElsewhere(u tool.PathUse) bool { return u.Real != u.Path }
+
+func hasMoved(u tool.PathUse) bool {
+	now, err := permission.ResolveLinks(u.Path)
+	return err == nil && now.Path != u.Real
+}
+
+func (g *Gate) decideOnce(req permission.Request) decided {
 	p := g.PolicyFor(req)
 	out := decided{noReadOnly: p.Sandbox.ReadOnlyMissing}
 	if len(req.Traits.Paths) == 0 {
@@ -59,6 +90,7 @@ func (g *Gate) decide(req permission.Request) decided {
 	for i, u := range out.paths {
 		led, looked := real[u.Path]
 		if !looked { // no rule and no check had to know
+			led = u.Path // what cannot be followed is opened only as it is called
 			if r, err := follow(u.Path); err == nil {
 				led = r.Path
 			}

@@ -63,7 +63,7 @@ func (w *walk) keep(out permission.Outcome) {
 		return
 	}
 	reason := w.q.Decision.Reason
-	w.p.answer = &answer{out: out, input: w.q.Request.Literal, cwd: w.q.Request.Cwd, asked: &reason}
+	w.p.answer = &answer{out: out, input: w.q.Request.Literal, cwd: w.q.Request.Cwd, asked: &reason, paths: w.paths}
 }
 
 // decide decides the input at hand, once: by rules and mode, by what hooks said of it before, and by what
@@ -121,7 +121,7 @@ func (w *walk) once(ctx context.Context, q permission.Question) (permission.Outc
 	if d.Behavior == permission.Allow || d.Behavior == permission.Deny {
 		return permission.Settled(d), nil
 	}
-	if w.p.answer.covers(q) {
+	if w.p.answer.covers(q, w.paths) {
 		return w.p.answer.out.For(d), nil
 	}
 	if d.Classify {

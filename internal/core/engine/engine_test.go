@@ -473,7 +473,7 @@ func TestKF109_ACallIsDecidedInTheDirectoryItRunsIn(t *testing.T) {
 // A tool that meets a link where none was when the call was decided hands it back: the call is decided anew,
 // and not for ever.
 func TestKF109_ACallWhosePathMovedIsDecidedAnew(t *testing.T) {
-	for met, want := range map[int]string{1: "u: result a read", 9: "u: result a! Error: open /f: the path leads through a symbolic link"} {
+	for met, want := range map[int]string{1: "u: result a read", 9: "u: result a! Nothing was done: the path came to lead elsewhere"} {
 		left := met
 		read := probe{"Read", readOnly, func(context.Context, tool.Call) (tool.Result, error) {
 			if left--; left >= 0 {
@@ -488,7 +488,7 @@ func TestKF109_ACallWhosePathMovedIsDecidedAnew(t *testing.T) {
 			return allow([]tool.Tool{read}, c, traits), nil
 		}
 		r.run(t.Context(), nil)
-		if said := r.conversation(); said[1] != want || decided != min(met+1, 3) {
+		if said := r.conversation(); !strings.HasPrefix(said[1], want) || decided != min(met+1, 3) {
 			t.Errorf("met %d links: %q, decided %d times", met, said[1], decided)
 		}
 	}

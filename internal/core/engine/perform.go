@@ -60,6 +60,8 @@ func (p *performance) perform(ctx context.Context) (o outcome) {
 			return o
 		}
 	}
+	o.fault = nil // not ours: somebody keeps exchanging what is there
+	o.result = tool.Failed("Nothing was done: the path came to lead elsewhere each time after it had been decided about. Another program exchanges a folder or file on it with a symbolic link.")
 	return o
 }
 
