@@ -202,7 +202,9 @@ func (s *Session) late(d tool.Done) {
 // opening turns prompts into the messages that open the turn; hooks may add to them or block them.
 func (s *Session) opening(ctx context.Context, t *turn, batch []proto.Prompt, owed []msg.Message) ([]msg.Message, *proto.Ended) {
 	s.askReset(ctx)
+	s.askBroken(ctx)
 	s.askTrust(ctx)
+	s.askBroken(ctx) // of the folder, now that it may supply guards
 	s.warnBypass(ctx)
 	if s.rooms.output != nil {
 		s.rooms.output.Begin()

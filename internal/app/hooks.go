@@ -37,21 +37,39 @@ func (s *Session) fire(ctx context.Context, e hook.Event) hook.Outcome {
 
 // loadHooks reads the hooks of the settings in force, and tells what is wrong with them.
 func (s *Session) loadHooks(state *config.State) []hook.Problem {
-	var sources []hook.Source
+	_, at, off := config.Value[bool](state, "disableAllHooks")
+	off = off && setting(state, "disableAllHooks", false)
+	wrong := s.rooms.hooks.Load(hookSources(state), hook.Switches{
+		All: off && at.Scope == origin.Managed, Ordinary: off && at.Scope != origin.Managed,
+		ManagedOnly: setting(state, "allowManagedHooksOnly", false), PluginsOnly: pluginsOnly(state, "hooks"), Without: s.goesOn,
+	})
+	s.guarded(wrong)
+	s.rooms.watched.name(hook.WatchNames(s.rooms.hooks.Handlers()))
+	return wrong
+}
+
+// hookSources are the hooks of the settings in force, as they stand there.
+func hookSources(state *config.State) []hook.Source {
+	var out []hook.Source
 	for _, b := range state.Hooks() {
-		sources = append(sources, hook.Source{
+		out = append(out, hook.Source{
 			Label: label(b.At.Scope), At: b.At, Lines: b.Lines, JSON: b.JSON, Managed: b.At.Scope == origin.Managed,
 			Confine: b.At.Scope == origin.Project || b.At.Scope == origin.Local,
 		})
 	}
-	_, at, off := config.Value[bool](state, "disableAllHooks")
-	off = off && setting(state, "disableAllHooks", false)
-	wrong := s.rooms.hooks.Load(sources, hook.Switches{
-		All: off && at.Scope == origin.Managed, Ordinary: off && at.Scope != origin.Managed,
-		ManagedOnly: setting(state, "allowManagedHooksOnly", false), PluginsOnly: pluginsOnly(state, "hooks"),
-	})
-	s.rooms.watched.name(hook.WatchNames(s.rooms.hooks.Handlers()))
-	return wrong
+	return out
+}
+
+// httpLimits are the limits of HTTP hooks in the settings in force.
+func (s *Session) httpLimits() (l hook.HTTPLimits) {
+	state := s.config()
+	if urls, _, ok := config.Value[[]string](state, "allowedHttpHookUrls"); ok {
+		l.URLs = &urls
+	}
+	if vars, _, ok := config.Value[[]string](state, "httpHookAllowedEnvVars"); ok {
+		l.Vars = &vars
+	}
+	return l
 }
 
 // pluginsOnly says whether a kind of customization may come from plugins and the administrator alone.

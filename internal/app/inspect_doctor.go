@@ -68,7 +68,7 @@ func (d doctor) files() {
 		}
 		d.tell(c)
 	}
-	for _, p := range problems(d.x.s.live.State().Errors) {
+	for _, p := range allProblems(d.x.s.live.State()) {
 		status := "warning"
 		if p.Level == string(config.LevelError) {
 			status = "failed"

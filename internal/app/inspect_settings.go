@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/policy"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
 )
@@ -162,7 +163,7 @@ type Problem struct {
 // settings file of its own.
 func (x *Settings) Validate(ctx context.Context, cwd string, files []string) ([]Problem, error) {
 	if len(files) == 0 {
-		return problems(x.s.live.State().Errors), nil
+		return allProblems(x.s.live.State()), nil
 	}
 	var out []Problem
 	for _, file := range files {
@@ -173,7 +174,7 @@ func (x *Settings) Validate(ctx context.Context, cwd string, files []string) ([]
 			return nil, usage("%w", err)
 		}
 		read := config.Load(ctx, config.Options{Places: x.s.places, Settings: file, Sources: &[]string{}, Sections: sections()})
-		for _, p := range problems(read.State(config.TrustAll(), 1).Errors) {
+		for _, p := range allProblems(read.State(config.TrustAll(), 1)) {
 			if len(p.Place) >= len(file) && p.Place[:len(file)] == file {
 				out = append(out, p)
 			}
@@ -183,6 +184,22 @@ func (x *Settings) Validate(ctx context.Context, cwd string, files []string) ([]
 		}
 	}
 	return out, nil
+}
+
+// allProblems is what is wrong in settings, and in the hooks they configure.
+func allProblems(state *config.State) []Problem {
+	out := problems(state.Errors)
+	for _, src := range hookSources(state) {
+		_, wrong := hook.Parse(src)
+		for _, p := range wrong {
+			level := config.LevelWarning
+			if p.Lost {
+				level = config.LevelError
+			}
+			out = append(out, Problem{Place: p.At.Place(), Level: string(level), Text: p.Text})
+		}
+	}
+	return out
 }
 
 func problems(from []config.Problem) []Problem {

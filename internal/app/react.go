@@ -148,11 +148,22 @@ func reactConfig(s *Session) {
 		if old.Config != now.Config {
 			s.followPolicy(now.Config)
 			s.applyConfig(now.Config)
+			if !slices.Equal(rawOf(old.Config, "autoMode"), rawOf(now.Config, "autoMode")) {
+				s.part.permission.Set((*permission.State).ForgetJudged)
+			}
 			s.tellConfig(old.Config, now.Config)
 		} else if old.Policy != now.Policy {
 			s.applyConfig(now.Config)
 		}
 	})
+}
+
+// rawOf is the value of a key as JSON; nil: nobody set it.
+func rawOf(state *config.State, key string) []byte {
+	if n := state.Lookup(key); n != nil {
+		return n.JSON()
+	}
+	return nil
 }
 
 // applyConfig brings rules, directories and hooks in line with the settings.

@@ -3,19 +3,18 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
+	"sync"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/policy"
 	"github.com/myelin-agent/myelin/internal/feature/trust"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
-	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
@@ -62,10 +61,14 @@ type settings struct {
 	env    config.Environ // as the process has it; the env block is in the state
 	places config.Places
 	live   *config.Live
-	trust  trust.Input
-	asked  bool                 // the trust question is still to be put
-	broken *config.CorruptError // the state file as it was found; nil: it is fine
-	view   config.View
+
+	mu      sync.Mutex // guards the rest
+	trust   trust.Input
+	asked   bool                 // the trust question is still to be put
+	broken  *config.CorruptError // the state file as it was found; nil: it is fine
+	view    config.View
+	guards  []hook.Problem  // guards that cannot be read, of the settings in force
+	without map[string]bool // what is broken and a person goes on without, by its text
 }
 
 // places finds where settings and everything else of a session stand.
@@ -97,69 +100,14 @@ func openSettings(ctx context.Context, o Options, live config.LiveOptions) (*set
 		s.live.Close()
 		return nil, trust.Decision{}, &ExitError{codeSettings, err}
 	}
-	s.view = viewOf(decision)
+	s.view, s.without = viewOf(decision), map[string]bool{}
 	s.live.SetView(s.view)
 	s.report(o, decision)
 	if lost := s.live.State().LostRules(); len(lost) > 0 && !o.Interactive && !o.IgnoreBadRules {
 		s.live.Close()
-		return nil, decision, &ExitError{codeSettings, fmt.Errorf("deny or ask rules are not in force: %s (go on without them: --ignore-bad-rules)", lost[0])}
+		return nil, decision, lostError(lost[0].String())
 	}
 	return s, decision, nil
-}
-
-// decideTrust decides by flags, environment and what was agreed to before. A question is put later,
-// when somebody can answer.
-func (s *settings) decideTrust(o Options) (trust.Decision, error) {
-	folder, err := trust.Locate(s.places.Start, s.places.UserHome)
-	if err != nil {
-		return trust.Decision{}, err
-	}
-	state, err := s.places.State().Read()
-	if err != nil {
-		var corrupt *config.CorruptError
-		if !errors.As(err, &corrupt) || !o.Interactive {
-			return trust.Decision{}, err
-		}
-		s.broken, state = corrupt, nil // the person is asked; until then nothing is trusted
-	}
-	s.trust = trust.Input{
-		Folder: folder, Items: wants(s.live.Files().Supplied()), Marks: trust.ReadMarks(state), Flag: o.Trust,
-		Env: s.env.Value("MYELIN_TRUST"), Interactive: o.Interactive,
-		HostNamed: o.SettingSources != nil && slices.Contains(*o.SettingSources, "project"),
-	}
-	d, err := trust.Decide(s.trust)
-	if err != nil {
-		return d, err
-	}
-	if d.State.State != trust.Untrusted { // only now may git run in the folder
-		local, err := trust.LocalIsOwn(context.Background(), s.git(), s.places.File("local"))
-		if err == nil && local != trust.LocalUnknown {
-			s.trust.Local = local
-			if again, err := trust.Decide(s.trust); err == nil {
-				d = again
-			}
-		}
-	}
-	s.asked = d.Ask
-	return d, nil
-}
-
-func wants(items []config.Item) []trust.Item {
-	var out []trust.Item
-	for _, i := range items {
-		kind := ""
-		if names := i.Kind.Names(); len(names) > 0 {
-			kind = names[0]
-		}
-		out = append(out, trust.Item{Kind: kind, At: i.At, Text: i.Text, Raw: i.Raw})
-	}
-	return out
-}
-
-func viewOf(d trust.Decision) config.View {
-	project, _ := config.KindsOf(d.Project...)
-	local, _ := config.KindsOf(d.Local...)
-	return config.View{Project: project, Local: local}
 }
 
 // report tells what is wrong in the settings and what the folder does not get, where no event can
@@ -175,67 +123,6 @@ func (s *settings) report(o Options, d trust.Decision) {
 	}
 	if line := trust.Line(s.trust, d); line != "" && !o.Interactive {
 		fmt.Fprintf(o.Warn, "myelin: %s\n", line)
-	}
-}
-
-// askTrust puts the trust question, once, before the first turn of an interactive session.
-func (s *Session) askTrust(ctx context.Context) {
-	r := s.rooms
-	if !r.settings.asked {
-		return
-	}
-	r.settings.asked = false
-	d, err := trust.Decide(r.settings.trust)
-	if err != nil || !d.Ask {
-		return
-	}
-	answer, err := s.asks.Put(ctx, trust.Question(s.effects.NewID(), r.settings.trust, d))
-	if err != nil {
-		return // nothing of the folder is used
-	}
-	out, err := trust.Answer(r.settings.trust, answer.Option, s.effects.Now())
-	if err != nil {
-		s.emit(proto.Notice{Level: "error", Text: err.Error()})
-		return
-	}
-	if out.Mark != nil {
-		update := func(edit func(*jsonc.Doc) error) error { return r.settings.places.State().Update(edit) }
-		if err := trust.Save(update, r.settings.trust.Folder, *out.Mark); err != nil {
-			s.emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
-		}
-	}
-	s.part.trust.Set(func(*trust.State) *trust.State { return &out.Decision.State })
-	r.settings.view = viewOf(out.Decision)
-	r.settings.live.SetView(r.settings.view)
-	switch {
-	case out.Exit:
-		s.end()
-	case out.ReadOnly:
-		r.readOnly.Store(true)
-		s.emit(proto.Notice{Level: "warning", Text: "The folder is not trusted: nothing it supplies is used, and nothing is changed in it."})
-	}
-}
-
-// askReset has a person decide about a state file that does not parse: begin it anew, or leave and mend
-// it. Its content is kept as a copy either way.
-func (s *Session) askReset(ctx context.Context) {
-	r := s.rooms.settings
-	if r.broken == nil {
-		return
-	}
-	broken := r.broken
-	r.broken = nil
-	answer, err := s.asks.Put(ctx, proto.Ask{
-		ID: s.effects.NewID(), Kind: proto.AskDialog, Title: "Begin the state file anew?", NeedsPerson: true, Path: broken.Path,
-		Text:    broken.Error() + ". It holds which folders you trust and which notices you have seen.",
-		Options: []proto.Option{{ID: "reset", Label: "Yes, begin with an empty one"}, {ID: "exit", Label: "No, exit; I shall mend it"}},
-	})
-	if err != nil || answer.Option != "reset" {
-		s.end()
-		return
-	}
-	if _, err := r.places.State().Reset(); err != nil {
-		s.emit(proto.Notice{Level: "error", Text: err.Error()})
 	}
 }
 
@@ -276,30 +163,6 @@ func (s *Session) warnBypass(ctx context.Context) {
 	if _, err := s.rooms.settings.set(ctx, origin.User, warned, json.RawMessage("true")); err != nil {
 		s.emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
 	}
-}
-
-// review decides what the folder's files may supply after they changed. An agreement holds for what
-// was shown: other hooks, helpers or rules are asked about again.
-func (s *Session) review(files *config.Files) config.View {
-	r := s.rooms.settings
-	now := s.part.trust.Get()
-	in := r.trust
-	in.Items = wants(files.Supplied())
-	d, err := trust.Decide(in)
-	if err != nil || (d.State.State == trust.Untrusted && d.State.Fingerprint != now.Fingerprint) {
-		if now.State != trust.Untrusted {
-			s.early(proto.Notice{Level: "warning", Key: "trust", Text: "What this folder wants to run has changed; nothing of it is used until it is trusted again."})
-			r.asked = in.Interactive
-		}
-		r.trust.Items = in.Items
-		s.part.trust.Set(func(*trust.State) *trust.State { return &d.State })
-		return viewOf(d)
-	}
-	if d.State.Fingerprint == now.Fingerprint && d.State.State == trust.Untrusted {
-		return r.view // agreed to for this session
-	}
-	r.trust.Items, r.view = in.Items, viewOf(d)
-	return r.view
 }
 
 // setting is the effective value of a key, or otherwise.

@@ -185,11 +185,14 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 		Dir: filepath.Join(r.settings.places.Home, "cache", "pages"), L1: 15 * time.Minute, L2: 15 * time.Minute,
 		Bytes: 32 << 20, Size: func(b []byte) int { return len(b) }, Now: s.effects.Now,
 	})
-	r.classifier = &permission.Classifier{Model: s.askClassifier, Rules: s.autoRules().WithDefaults()}
+	r.classifier = &permission.Classifier{Model: s.askClassifier, Rules: func() permission.AutoMode { return s.autoRules().WithDefaults() }}
 	if err := s.startMode(); err != nil {
 		return err
 	}
 	s.applyConfig(s.config())
+	if err := s.checkGuards(); err != nil {
+		return err
+	}
 	r.box.Tidy()
 	if err := s.announceSandbox(); err != nil {
 		return err
@@ -430,7 +433,7 @@ func (s *Session) hookConfig() hook.Config {
 	cfg := hook.Config{
 		State: s.part.hook, Owner: r.owner, Env: func() []string { return r.env().Lines() }, Cwd: s.scope.Cwd,
 		Root: s.part.session.Get().ProjectRoot, Home: r.settings.places.UserHome, Dir: r.dir(), Common: s.hookCommon,
-		Rule: s.matchRule, Getenv: r.env().Value, Tell: s.emit, Now: s.effects.Now, NewID: s.effects.NewID,
+		Rule: s.matchRule, Getenv: func(name string) string { return r.env().Value(name) }, HTTPLimits: s.httpLimits, Tell: s.emit, Now: s.effects.Now, NewID: s.effects.NewID,
 		Ask: func(ctx context.Context, model, text string) (string, error) {
 			return s.askHook(ctx, model, text)
 		},
@@ -444,12 +447,6 @@ func (s *Session) hookConfig() hook.Config {
 		},
 		Woken: func(text string) { s.owe(reminder([]string{text})...) },
 		Later: func(text string) { s.later(text) },
-	}
-	if urls, _, ok := config.Value[[]string](s.config(), "allowedHttpHookUrls"); ok {
-		cfg.HTTPURLs = &urls
-	}
-	if vars, _, ok := config.Value[[]string](s.config(), "httpHookAllowedEnvVars"); ok {
-		cfg.HTTPVars = &vars
 	}
 	return cfg
 }

@@ -130,6 +130,7 @@ type Option struct {
 	ID       string             `json:"id"`
 	Label    string             `json:"label"`
 	Detail   string             `json:"detail,omitempty"` // what it would also allow
+	Open     string             `json:"open,omitempty"`   // a file that is edited before the answer is sent, where there is an editor
 	Behavior string             `json:"behavior,omitempty"`
 	Updates  []PermissionUpdate `json:"updates,omitempty"`
 }

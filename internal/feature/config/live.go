@@ -142,6 +142,25 @@ func (l *Live) SetView(view View) {
 	l.publish(l.Files(), Change{})
 }
 
+// SetViewIf is SetView for the reading that is in force, when holds says yes to it: nothing is loaded
+// between the two. It reports what holds said. holds must not call methods of l.
+func (l *Live) SetViewIf(view View, holds func(*Files) bool) bool {
+	l.loading.Lock()
+	defer l.loading.Unlock()
+	files := l.Files()
+	if !holds(files) {
+		return false
+	}
+	l.mu.Lock()
+	same := l.view == view
+	l.view = view
+	l.mu.Unlock()
+	if !same {
+		l.publish(files, Change{})
+	}
+	return true
+}
+
 // Hold keeps files as they were read until it is released: what a sandboxed command writes must be
 // checked before it is loaded. A change meanwhile is loaded at the release of the last hold.
 func (l *Live) Hold() (release func()) {

@@ -69,8 +69,7 @@ type Config struct {
 	Callback func(ctx context.Context, event Name, match string, input json.RawMessage) []HostAnswer
 
 	HTTP       *http.Client        // nil: a client of its own that follows no redirect to another host
-	HTTPURLs   *[]string           // allowedHttpHookUrls; nil: any
-	HTTPVars   *[]string           // httpHookAllowedEnvVars; nil: any
+	HTTPLimits func() HTTPLimits   // the limits of this moment; nil: none
 	Getenv     func(string) string // for header values; nil: none has a value
 	Tell       func(proto.EventBody)
 	Woken      func(text string) // an asyncRewake hook wakes the model; nil: nobody
@@ -95,6 +94,12 @@ type Started struct {
 	// After must be called when it has ended, with what it printed. It returns what the sandbox
 	// refused it; empty: nothing. Nil: there is nothing to do.
 	After func(exit proc.Exit, output string) (refused string)
+}
+
+// HTTPLimits bound what HTTP handlers may do.
+type HTTPLimits struct {
+	URLs *[]string // allowedHttpHookUrls; nil: any
+	Vars *[]string // httpHookAllowedEnvVars; nil: any
 }
 
 // Common are the fields every event's input has.
@@ -159,6 +164,9 @@ func New(cfg Config) *Hooks {
 	if cfg.HTTP == nil {
 		cfg.HTTP = plainClient()
 	}
+	if cfg.HTTPLimits == nil {
+		cfg.HTTPLimits = func() HTTPLimits { return HTTPLimits{} }
+	}
 	return &Hooks{cfg: cfg, ran: map[*Handler]bool{}, envFiles: map[envKey]string{}}
 }
 
@@ -169,6 +177,8 @@ type Switches struct {
 	ManagedOnly bool // allowManagedHooksOnly
 	PluginsOnly bool // strictPluginOnlyCustomization: of files, only managed hooks run
 	Bare        bool // --bare: settings, policy and user-plugin hooks are off
+	// Without says that somebody goes on without a guard that cannot be read. Nil: nobody does.
+	Without func(Problem) bool
 }
 
 // Load replaces the handlers by those of the sources, and returns what is wrong with them.
@@ -177,10 +187,16 @@ func (h *Hooks) Load(sources []Source, sw Switches) []Problem {
 	var problems []Problem
 	for _, src := range sources {
 		handlers, wrong := Parse(src)
-		problems = append(problems, wrong...)
-		if sw.allows(src) {
-			all = append(all, handlers...)
+		if !sw.allows(src) { // what does not run guards nothing that could be lost
+			for i := range wrong {
+				wrong[i].Lost = false
+			}
+			handlers = nil
 		}
+		problems = append(problems, wrong...)
+		all = append(all, slices.DeleteFunc(handlers, func(x *Handler) bool {
+			return x.malformed != nil && sw.Without != nil && sw.Without(*x.malformed)
+		})...)
 	}
 	for i, x := range all {
 		x.ordinal = i
@@ -309,6 +325,9 @@ func (h *Hooks) selects(spec Spec, e Event) (selected []*Handler, broken []answe
 			if ok, err = x.match.matches(e.Match, spec); err != nil {
 				why = fmt.Sprintf("matcher %q cannot be used: %v", x.Matcher, err)
 			}
+		}
+		if ok && x.malformed != nil {
+			why = x.malformed.Text
 		}
 		if why != "" {
 			if spec.Guard {

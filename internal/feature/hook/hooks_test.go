@@ -357,7 +357,7 @@ func TestHTTP(t *testing.T) {
 		t.Errorf("headers %q, body %q", auth, body)
 	}
 	none := []string{}
-	h, _ := rig(t, hook("/deny"), func(c *Config) { c.HTTPURLs = &none })
+	h, _ := rig(t, hook("/deny"), func(c *Config) { c.HTTPLimits = func() HTTPLimits { return HTTPLimits{URLs: &none} } })
 	if o := h.Fire(t.Context(), bash(PreToolUse)); !o.Guard {
 		t.Errorf("a guard whose URL is not allowed stands open: %+v", o)
 	}

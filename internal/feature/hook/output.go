@@ -84,18 +84,22 @@ type PermissionAnswer struct {
 // readOutput reads what a program printed. code is its exit code.
 func readOutput(spec Spec, stdout, stderr string, code int) answer {
 	var a answer
-	text := strings.TrimSpace(stdout)
+	text := strings.TrimSpace(strings.TrimLeft(stdout, "\ufeff\u200b")) // marks that editors and shells put in front
 	looksJSON := strings.HasPrefix(text, "{")
 	var u universal
 	var problem error
 	if looksJSON {
-		problem = json.Unmarshal([]byte(text), &u)
+		problem = json.Unmarshal(strictest([]byte(text)), &u)
 		if problem != nil && !json.Valid([]byte(text)) && !spec.Guard { // no JSON at all: plain text
 			looksJSON, problem = false, nil
 		}
 	}
-	if spec.Guard && strings.HasPrefix(text, "[") {
+	switch {
+	case !spec.Guard:
+	case strings.HasPrefix(text, "["):
 		looksJSON, problem = true, fmt.Errorf("the output is a list, not an object")
+	case strings.ContainsRune(text, 0) || strings.HasPrefix(text, "\ufffd"):
+		looksJSON, problem = true, fmt.Errorf("the output is not in an encoding that can be read")
 	}
 	switch {
 	case looksJSON && problem == nil:
@@ -166,6 +170,9 @@ func (a *answer) takeSpecific(spec Spec) error {
 		if !slices.Contains([]string{"allow", "deny", "ask", "defer"}, s.Permission) {
 			return fmt.Errorf("permissionDecision %q: expected allow, deny, ask or defer", s.Permission)
 		}
+		if strictness(s.Permission) < strictness(a.decision) { // the older name for it says something stricter
+			return nil
+		}
 		a.decision = s.Permission
 		if s.PermissionReason != "" {
 			a.reason = s.PermissionReason
@@ -199,7 +206,7 @@ func readVerdict(spec Spec, h *Handler, text string) answer {
 		Impossible bool   `json:"impossible"`
 	}
 	object := firstObject(text)
-	if object == "" || json.Unmarshal([]byte(object), &v) != nil || v.OK == nil {
+	if object == "" || json.Unmarshal(strictest([]byte(object)), &v) != nil || v.OK == nil {
 		return answer{failure: "the model gave no usable answer"}
 	}
 	if *v.OK {

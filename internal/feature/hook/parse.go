@@ -3,6 +3,7 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,9 +62,10 @@ type Handler struct {
 	Model           string
 	ContinueOnBlock bool
 
-	match   matcher
-	broken  string // why its matcher cannot be used; a guard then blocks
-	ordinal int    // place among all handlers, in order of sources
+	match     matcher
+	broken    string   // why its matcher cannot be used; a guard then blocks
+	malformed *Problem // why it cannot be run: what it was meant to guard is asked about; nil: it can
+	ordinal   int      // place among all handlers, in order of sources
 }
 
 // Title names the handler for people: what it runs.
@@ -83,6 +85,9 @@ func (h *Handler) Title() string {
 type Problem struct {
 	At   origin.Origin
 	Text string
+	// Lost says that what may have been a guard is none because of this: it weighs as much as a deny
+	// rule that cannot be read. Every call it may have been about fails its guard.
+	Lost bool
 }
 
 // String is the problem with its place.
@@ -130,13 +135,20 @@ type parser struct {
 	problems []Problem
 }
 
-// Parse reads the hooks of one source. What is wrong is reported and left out, the rest counts.
+// Parse reads the hooks of one source. What is wrong is reported and left out, the rest counts. In the
+// place of a guard that cannot be read stands a handler that fails.
 func Parse(src Source) ([]*Handler, []Problem) {
 	p := &parser{src: src}
 	events, order, err := objectInOrder(src.JSON)
 	if err != nil {
-		p.problem("", "hooks: expected an object that maps events to lists of groups: %v", err)
-		return nil, p.problems
+		guard, _ := SpecOf(PreToolUse)
+		text := fmt.Sprintf("hooks: expected an object that maps events to lists of groups: %v", err)
+		if empty(src.JSON) {
+			p.problem("", "%s", text)
+		} else {
+			p.malformed(guard, "", "", text)
+		}
+		return p.handlers, p.problems
 	}
 	for _, name := range order {
 		p.event(name, events[name])
@@ -144,44 +156,114 @@ func Parse(src Source) ([]*Handler, []Problem) {
 	return p.handlers, p.problems
 }
 
-func (p *parser) problem(pointer, format string, args ...any) {
+// empty reports whether a value configures nothing, whatever its shape.
+func empty(raw json.RawMessage) bool {
+	switch strings.TrimSpace(string(raw)) {
+	case "", "null", "[]", "{}", `""`, "false":
+		return true
+	}
+	return false
+}
+
+func (p *parser) problem(pointer, format string, args ...any) *Problem {
+	p.problems = append(p.problems, Problem{At: p.place(pointer), Text: fmt.Sprintf(format, args...)})
+	return &p.problems[len(p.problems)-1]
+}
+
+// place is the nearest place that is known.
+func (p *parser) place(pointer string) origin.Origin {
 	at, ok := p.src.Lines[pointer]
-	for !ok && pointer != "" { // the nearest place that is known
+	for !ok && pointer != "" {
 		pointer = pointer[:strings.LastIndex(pointer, "/")]
 		at, ok = p.src.Lines[pointer]
 	}
 	if !ok {
 		at = p.src.At
 	}
-	p.problems = append(p.problems, Problem{At: at, Text: fmt.Sprintf(format, args...)})
+	return at
+}
+
+// malformed reports something that cannot be run. On a guard event a handler stands in its place that
+// fails whenever the matcher, as far as it can be read, accepts the call.
+func (p *parser) malformed(spec Spec, at, pattern, text string) {
+	if !spec.Guard {
+		p.problem(at, "%s; it is left out", text)
+		return
+	}
+	problem := p.problem(at, "%s; as it guards, the calls it is about are asked for until it is mended", text)
+	problem.Lost = true
+	stands := *problem
+	match, err := compile(pattern, spec)
+	if err != nil { // then it is about every call
+		match = matcher{}
+	}
+	p.handlers = append(p.handlers, &Handler{
+		Event: spec.Name, Kind: Command, Command: "malformed hook", Matcher: pattern, Timeout: spec.Timeout, Source: p.src, At: problem.At,
+		match: match, malformed: &stands,
+	})
 }
 
 func (p *parser) event(name string, raw json.RawMessage) {
-	at := "/" + name
+	at := "/" + pointer(name)
 	spec, ok := SpecOf(Name(name))
+	wrong := ""
 	if !ok {
-		p.problem(at, "hooks.%s is no event%s; it is ignored", name, meant(name))
-		return
+		near := meant(name)
+		guard, meansGuard := meantGuard(name)
+		if !meansGuard || empty(raw) {
+			p.problem(at, "hooks.%s is no event%s; it is ignored", name, near)
+			return
+		}
+		spec, wrong = guard, fmt.Sprintf("hooks.%s is no event (did you mean %s?)", name, guard.Name)
 	}
 	var groups []json.RawMessage
-	if json.Unmarshal(raw, &groups) != nil {
-		p.problem(at, "hooks.%s: expected a list of groups {matcher, hooks}; it is left out", name)
+	if err := json.Unmarshal(raw, &groups); err != nil {
+		if empty(raw) && wrong == "" {
+			p.problem(at, "hooks.%s: expected a list of groups {matcher, hooks}; it is left out", name)
+			return
+		}
+		p.malformed(spec, at, "", orText(wrong, fmt.Sprintf("hooks.%s: expected a list of groups {matcher, hooks}", name)))
 		return
 	}
 	for i, g := range groups {
-		p.group(spec, fmt.Sprintf("%s/%d", at, i), g)
+		p.group(spec, fmt.Sprintf("%s/%d", at, i), g, wrong)
 	}
 }
 
-func (p *parser) group(spec Spec, at string, raw json.RawMessage) {
-	var g group
-	if err := json.Unmarshal(raw, &g); err != nil || g.Hooks == nil {
-		p.problem(at, "hooks.%s: expected a group {matcher, hooks: [handlers]}; this one is left out", spec.Name)
-		return
+// pointer is a name as a step of a JSON pointer.
+func pointer(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
+
+// meantGuard returns the guard event that a name which is no event was probably meant to be.
+func meantGuard(name string) (Spec, bool) {
+	plain := strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(name)
+	for _, s := range Specs() {
+		if s.Guard && nearest.Name(plain, []string{string(s.Name)}, 2) != "" {
+			return s, true
+		}
 	}
-	pattern := ""
-	if len(g.Matcher) > 0 && string(g.Matcher) != "null" && json.Unmarshal(g.Matcher, &pattern) != nil {
-		p.problem(at+"/matcher", "hooks.%s: matcher: expected a string; the group is left out", spec.Name)
+	return Spec{}, false
+}
+
+// group reads one group. wrong is what is wrong with all of its event; empty: nothing is.
+func (p *parser) group(spec Spec, at string, raw json.RawMessage, wrong string) {
+	var g group
+	err := json.Unmarshal(raw, &g)
+	pattern, matcherErr := "", error(nil)
+	if len(g.Matcher) > 0 && string(g.Matcher) != "null" {
+		matcherErr = json.Unmarshal(g.Matcher, &pattern)
+	}
+	switch twice := doubled(raw); {
+	case wrong != "":
+		p.malformed(spec, at, pattern, wrong)
+		return
+	case err != nil || g.Hooks == nil:
+		p.malformed(spec, at, pattern, fmt.Sprintf("hooks.%s: expected a group {matcher, hooks: [handlers]}", spec.Name))
+		return
+	case matcherErr != nil:
+		p.malformed(spec, at+"/matcher", "", fmt.Sprintf("hooks.%s: matcher: expected a string", spec.Name))
+		return
+	case twice != "":
+		p.malformed(spec, at, "", fmt.Sprintf("hooks.%s: %q stands twice in one group", spec.Name, twice))
 		return
 	}
 	match, err := compile(pattern, spec)
@@ -191,7 +273,11 @@ func (p *parser) group(spec Spec, at string, raw json.RawMessage) {
 		p.problem(at+"/matcher", "hooks.%s: %s; %s", spec.Name, broken, brokenEffect(spec))
 	}
 	for i, rawHandler := range g.Hooks {
-		h := p.handler(spec, fmt.Sprintf("%s/hooks/%d", at, i), rawHandler)
+		place := fmt.Sprintf("%s/hooks/%d", at, i)
+		h, why := p.handler(spec, place, rawHandler)
+		if why != nil {
+			p.malformed(spec, place+why.pointer, pattern, why.text)
+		}
 		if h != nil {
 			h.Matcher, h.match, h.broken = pattern, match, broken
 			p.handlers = append(p.handlers, h)
@@ -206,35 +292,36 @@ func brokenEffect(spec Spec) string {
 	return "it never matches"
 }
 
-// handler reads one handler; nil when it cannot be used.
-func (p *parser) handler(spec Spec, at string, raw json.RawMessage) *Handler {
+// fault is why a handler cannot be run, and where in it.
+type fault struct{ pointer, text string }
+
+// handler reads one handler; nil when it cannot be used, with the reason where that is a mistake.
+func (p *parser) handler(spec Spec, at string, raw json.RawMessage) (*Handler, *fault) {
 	var r rawHandler
+	wrong := func(pointer, format string, args ...any) (*Handler, *fault) {
+		return nil, &fault{pointer, fmt.Sprintf("hooks.%s: ", spec.Name) + fmt.Sprintf(format, args...)}
+	}
 	if err := json.Unmarshal(raw, &r); err != nil {
-		p.problem(at, "hooks.%s: handler: %v; it is left out", spec.Name, err)
-		return nil
+		return wrong("", "handler: %s", typeError(err))
 	}
-	if !slices.Contains(everyKind, r.Type) {
-		p.problem(at+"/type", "hooks.%s: type %q: expected command, http, mcp_tool, prompt or agent; the handler is left out", spec.Name, r.Type)
-		return nil
-	}
-	if !slices.Contains(spec.Kinds, r.Type) {
-		p.problem(at+"/type", "hooks.%s cannot have a handler of type %s; it is left out", spec.Name, r.Type)
-		return nil
-	}
-	if missing := r.missing(); missing != "" {
-		p.problem(at, "hooks.%s: a %s handler needs %q; it is left out", spec.Name, r.Type, missing)
-		return nil
-	}
-	if r.If != "" && !spec.Tool {
+	twice := doubled(raw)
+	switch missing := r.missing(); {
+	case twice != "":
+		return wrong("", "%q stands twice in one handler", twice)
+	case !slices.Contains(everyKind, r.Type):
+		return wrong("/type", "type %q: expected command, http, mcp_tool, prompt or agent", r.Type)
+	case !slices.Contains(spec.Kinds, r.Type):
+		return wrong("/type", "it cannot have a handler of type %s", r.Type)
+	case missing != "":
+		return wrong("", "a %s handler needs %q", r.Type, missing)
+	case r.If != "" && !spec.Tool:
 		p.problem(at+"/if", "hooks.%s: \"if\" has no meaning for this event: the handler never runs", spec.Name)
-		return nil
-	}
-	where, ok := p.src.Lines[at]
-	if !ok {
-		where = p.src.At
+		return nil, nil
+	case spec.Guard && (r.Async || r.AsyncRewake) && len(r.OnFailure) > 0 && string(r.OnFailure) != `"continue"`:
+		return wrong("/onFailure", "a handler that is async decides nothing, so that nothing can be blocked when it fails")
 	}
 	h := &Handler{
-		Event: spec.Name, Kind: r.Type, If: r.If, Status: r.Status, Once: r.Once && p.src.Skill, Source: p.src, At: where,
+		Event: spec.Name, Kind: r.Type, If: r.If, Status: r.Status, Once: r.Once && p.src.Skill, Source: p.src, At: p.place(at),
 		Command: r.Command, Args: r.Args, Shell: r.Shell, Async: r.Async || r.AsyncRewake, AsyncRewake: r.AsyncRewake,
 		RewakeText: r.RewakeMessage, URL: r.URL, Headers: r.Headers, EnvVars: r.AllowedEnvVars, Server: r.Server,
 		Tool: r.Tool, Input: r.Input, Prompt: r.Prompt, Model: r.Model, ContinueOnBlock: r.ContinueOnBlock || r.Type == Agent,
@@ -242,10 +329,28 @@ func (p *parser) handler(spec Spec, at string, raw json.RawMessage) *Handler {
 	h.Confine = p.confine(spec, at, r)
 	h.Timeout = p.timeout(spec, at, r)
 	h.OnFailure = p.onFailure(spec, at, r)
+	if h.Async && spec.Guard {
+		h.OnFailure = "continue"
+		p.problem(at+"/async", "hooks.%s: a handler that is async decides nothing: it does not guard", spec.Name)
+	}
 	if r.Args != nil && strings.ContainsAny(r.Command, " \t") {
 		p.problem(at+"/command", "hooks.%s: with \"args\" the command is the program alone, but %q holds a blank", spec.Name, r.Command)
 	}
-	return h
+	return h, nil
+}
+
+// typeError says which member has the wrong type, in the words of people.
+func typeError(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err.Error()
+	}
+	expected := map[string]string{"float64": "a number", "bool": "true or false", "string": "a string", "[]string": "a list of strings"}[wrong.Type.String()]
+	is := "a " + wrong.Value
+	if strings.HasPrefix(wrong.Value, "array") || strings.HasPrefix(wrong.Value, "object") {
+		is = "an " + wrong.Value
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s is %s, expected %s", wrong.Field, is, orText(expected, "an object")))
 }
 
 func (r *rawHandler) missing() string {

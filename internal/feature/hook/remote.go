@@ -29,10 +29,11 @@ func plainClient() *http.Client {
 
 // post sends the input to a URL.
 func (h *Hooks) post(ctx context.Context, spec Spec, x *Handler, input json.RawMessage) answer {
-	if h.cfg.HTTPURLs != nil && !urlAllowed(*h.cfg.HTTPURLs, x.URL) {
+	to, limits := h.fill(x.URL), h.cfg.HTTPLimits()
+	if limits.URLs != nil && !urlAllowed(*limits.URLs, to) {
 		return answer{failure: "its URL is not in allowedHttpHookUrls"}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.URL, bytes.NewReader(input))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(input))
 	if err != nil {
 		return answer{failure: err.Error()}
 	}
@@ -41,7 +42,7 @@ func (h *Hooks) post(ctx context.Context, spec Spec, x *Handler, input json.RawM
 		switch http.CanonicalHeaderKey(name) {
 		case "Content-Length", "Transfer-Encoding":
 		default:
-			req.Header.Set(name, h.header(x, value))
+			req.Header.Set(name, h.header(x, limits, value))
 		}
 	}
 	resp, err := h.cfg.HTTP.Do(req)
@@ -79,10 +80,10 @@ var variable = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // header fills in the variables a handler may name; any other becomes empty.
-func (h *Hooks) header(x *Handler, value string) string {
-	return variable().ReplaceAllStringFunc(value, func(v string) string {
+func (h *Hooks) header(x *Handler, limits HTTPLimits, value string) string {
+	return variable().ReplaceAllStringFunc(h.fill(value), func(v string) string {
 		name := strings.Trim(v, "${}")
-		if !slices.Contains(x.EnvVars, name) || (h.cfg.HTTPVars != nil && !slices.Contains(*h.cfg.HTTPVars, name)) {
+		if !slices.Contains(x.EnvVars, name) || (limits.Vars != nil && !slices.Contains(*limits.Vars, name)) {
 			return ""
 		}
 		return h.cfg.Getenv(name)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
 
@@ -139,12 +140,17 @@ func (h *Hooks) commandEnded(spec Spec, p Started, exit proc.Exit, out, errs *pr
 	return readOutput(spec, r.Stdout, r.Stderr, exit.Code)
 }
 
+// captured is what a program printed, in UTF-8 whatever it printed in.
 func captured(c *proc.Capture) string {
 	head, tail, between := c.Ends(maxOutput, 4096)
 	if between > 0 {
 		return strings.ToValidUTF8(fmt.Sprintf("%s\n... [%d bytes left out] ...\n%s", head, between, tail), "\uFFFD")
 	}
-	return strings.ToValidUTF8(string(head)+string(tail), "\uFFFD")
+	text, err := jsonc.UTF8(append(head, tail...))
+	if err != nil {
+		text = append(head, tail...)
+	}
+	return strings.ToValidUTF8(string(text), "\uFFFD")
 }
 
 // detach lets a command go on in the background. Its decisions are void; what it has for the model
@@ -172,7 +178,7 @@ func isAsync(line string) bool {
 	var u struct {
 		Async bool `json:"async"`
 	}
-	return json.Unmarshal([]byte(line), &u) == nil && u.Async
+	return json.Unmarshal(strictest([]byte(line)), &u) == nil && u.Async
 }
 
 // firstLineWriter passes output on and tells the first line once.
@@ -203,28 +209,41 @@ func (w *firstLineWriter) Write(b []byte) (int, error) {
 
 var userConfig = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{user_config\.([A-Za-z0-9_]+)\}`) })
 
-// commandLine returns the program and its arguments, placeholders filled in.
+// commandLine returns the program and its arguments. Placeholders are filled in where no shell reads
+// the text; a shell finds them in its environment, for in its text a folder's name would be executed.
 func (h *Hooks) commandLine(x *Handler) (string, []string, error) {
-	fill := strings.NewReplacer("${CLAUDE_PROJECT_DIR}", h.cfg.Root).Replace
 	if x.Args != nil {
 		args := make([]string, len(x.Args))
 		for i, a := range x.Args {
-			args[i] = fill(a)
+			args[i] = h.fill(a)
 		}
-		return fill(x.Command), args, nil
+		return h.fill(x.Command), args, nil
 	}
 	if m := userConfig().FindStringSubmatch(x.Command); m != nil {
 		return "", nil, fmt.Errorf("${user_config.%s} may stand in a command with \"args\" only (plugin %s); in a shell use $CLAUDE_PLUGIN_OPTION_%s", m[1], x.Source.Plugin, strings.ToUpper(m[1]))
 	}
 	switch {
 	case x.Shell == "powershell":
-		return "pwsh", []string{"-NoProfile", "-NonInteractive", "-Command", fill(x.Command)}, nil
+		return "pwsh", powershell(x.Command), nil
 	case x.Shell == "bash":
-		return "bash", []string{"-c", fill(x.Command)}, nil
+		return "bash", []string{"-c", x.Command}, nil
 	case runtime.GOOS == "windows":
-		return "powershell", []string{"-NoProfile", "-NonInteractive", "-Command", fill(x.Command)}, nil
+		return "powershell", powershell(x.Command), nil
 	}
-	return "/bin/sh", []string{"-c", fill(x.Command)}, nil
+	return "/bin/sh", []string{"-c", x.Command}, nil
+}
+
+const projectDir = "CLAUDE_PROJECT_DIR"
+
+// fill puts the values of placeholders into a text that no shell reads.
+func (h *Hooks) fill(text string) string {
+	return strings.ReplaceAll(text, "${"+projectDir+"}", h.cfg.Root)
+}
+
+// powershell are the arguments for a command. There ${NAME} is a variable of the shell's own, which is
+// given the value from the environment.
+func powershell(command string) []string {
+	return []string{"-NoProfile", "-NonInteractive", "-Command", "${" + projectDir + "} = $env:" + projectDir + "\n" + command}
 }
 
 // workingDir is where commands run: the session's folder, or what there is of it.
@@ -249,7 +268,7 @@ func (h *Hooks) environment(spec Spec, confined bool) []string {
 			env = append(env, line)
 		}
 	}
-	env = append(env, "CLAUDE_PROJECT_DIR="+h.cfg.Root)
+	env = append(env, projectDir+"="+h.cfg.Root)
 	if effort := h.cfg.Common().Effort; effort != "" {
 		env = append(env, "CLAUDE_EFFORT="+effort)
 	}

@@ -214,9 +214,9 @@ type Scene struct {
 // parser with the rules: it reads the call as it would run. It is safe for concurrent use.
 type Classifier struct {
 	Model    AskModel
-	Rules    AutoMode      // WithDefaults has been applied by the caller
-	Timeout  time.Duration // of one stage; 0: 20 seconds
-	MaxChars int           // of system text and context together; 0: 400,000
+	Rules    func() AutoMode // those of the moment, WithDefaults applied; nil: none
+	Timeout  time.Duration   // of one stage; 0: 20 seconds
+	MaxChars int             // of system text and context together; 0: 400,000
 }
 
 // The bounds of a classification.
@@ -311,6 +311,10 @@ BLOCK: and in one sentence why, addressed to the agent.`
 
 // system is the fixed part of the prompt.
 func (c *Classifier) system() string {
+	rules := AutoMode{}
+	if c.Rules != nil {
+		rules = c.Rules()
+	}
 	var b strings.Builder
 	b.WriteString("You guard the actions of a coding agent. You see what the user said and which calls the agent made, and you judge one pending call. ")
 	b.WriteString("You do not see results of calls or what the agent says of itself, so that nothing it read can argue with you.\n")
@@ -323,10 +327,10 @@ func (c *Classifier) system() string {
 			b.WriteString("- " + s + "\n")
 		}
 	}
-	section("Where the agent works:", c.Rules.Environment)
-	section("Rules that hold without exception:", c.Rules.HardDeny)
-	section("What needs the user's own, specific word:", c.Rules.SoftDeny)
-	section("What is allowed all the same:", c.Rules.Allow)
+	section("Where the agent works:", rules.Environment)
+	section("Rules that hold without exception:", rules.HardDeny)
+	section("What needs the user's own, specific word:", rules.SoftDeny)
+	section("What is allowed all the same:", rules.Allow)
 	return b.String()
 }
 

@@ -29,7 +29,7 @@ func TestClassifierStages(t *testing.T) {
 		{[]string{"", ""}, Verdict{Kind: VerdictUnreadable}},
 	} {
 		var prompts []Prompt
-		cl := &Classifier{Rules: AutoMode{}.WithDefaults(), Model: func(_ context.Context, p Prompt) (string, error) {
+		cl := &Classifier{Rules: AutoMode{}.WithDefaults, Model: func(_ context.Context, p Prompt) (string, error) {
 			prompts = append(prompts, p)
 			return c.answers[len(prompts)-1], nil
 		}}

@@ -262,6 +262,13 @@ func (s *State) WithRules(source Source, lists Lists) *State {
 	return c.rulesChanged()
 }
 
+// ForgetJudged drops what the classifier said, after its own rules were changed: it was said under others.
+func (s *State) ForgetJudged() *State {
+	c := s.change()
+	c.Hosts = dropHosts(s.Hosts, "content")
+	return c.rulesChanged()
+}
+
 // rulesChanged drops what depended on the rules.
 func (s *State) rulesChanged() *State {
 	s.Verdicts = nil

@@ -3,6 +3,7 @@ package trust
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -70,6 +71,16 @@ func find(marks []Mark, rel string, fits func(Mark) bool) *Mark {
 		}
 	}
 	return nil
+}
+
+// With returns the marks and one more.
+func (m Marks) With(f Folder, mark Mark) Marks {
+	out := maps.Clone(m)
+	if out == nil {
+		out = Marks{}
+	}
+	out[f.Key] = append(slices.Clone(out[f.Key]), mark)
+	return out
 }
 
 // Save keeps an agreement in the state file. update is the state file's own: it hands over what

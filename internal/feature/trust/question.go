@@ -116,27 +116,24 @@ type Answered struct {
 	Exit     bool
 }
 
-// Answer turns the person's answer into a decision. An answer nobody knows declines.
-func Answer(in Input, option string, now time.Time) (Answered, error) {
-	prints, err := Prints(in.Folder, in.Items)
-	if err != nil {
-		return Answered{}, err
-	}
-	no := Decision{State: State{State: Untrusted, Fingerprint: prints.Whole()}, Why: "a person declined"}
+// Answer turns the person's answer into a decision about what was shown, whose prints were taken when
+// the question was put. An answer nobody knows declines.
+func Answer(in Input, shown FolderPrints, option string, now time.Time) Answered {
+	no := Decision{State: State{State: Untrusted, Fingerprint: shown.Whole()}, Why: "a person declined"}
 	no.State.Withheld = withheld(in.Items, no)
 	switch option {
 	case AnswerTrust, AnswerSession:
 		d := granted(SessionOnly, ByDialog, Kinds())
-		d.State.Fingerprint, d.Why = prints.Whole(), "a person agreed"
+		d.State.Fingerprint, d.Why = shown.Whole(), "a person agreed"
 		if option == AnswerSession || in.Folder.Home {
-			return Answered{Decision: d}, nil
+			return Answered{Decision: d}
 		}
 		d.State.State = Trusted
-		return Answered{Decision: d, Mark: &Mark{Rel: in.Folder.Rel, Shared: prints.Shared, Local: prints.Local, At: now.UTC()}}, nil
+		return Answered{Decision: d, Mark: &Mark{Rel: in.Folder.Rel, Shared: shown.Shared, Local: shown.Local, At: now.UTC()}}
 	case AnswerExit:
-		return Answered{Decision: no, ReadOnly: true, Exit: true}, nil
+		return Answered{Decision: no, ReadOnly: true, Exit: true}
 	}
-	return Answered{Decision: no, ReadOnly: true}, nil
+	return Answered{Decision: no, ReadOnly: true}
 }
 
 // Line is what a headless run says of a folder on stderr: what was left out, and how to change it.

@@ -90,8 +90,9 @@ func (w *world) decide(in trust.Input) trust.Decision {
 
 func (w *world) agree(in trust.Input) trust.Decision {
 	w.t.Helper()
-	a, err := trust.Answer(in, trust.AnswerTrust, time.Unix(1e9, 0))
+	shown, err := trust.Prints(in.Folder, in.Items)
 	must(w.t, err)
+	a := trust.Answer(in, shown, trust.AnswerTrust, time.Unix(1e9, 0))
 	if a.Mark != nil {
 		must(w.t, trust.Save(w.update, in.Folder, *a.Mark))
 	}
@@ -430,7 +431,9 @@ func TestAnswers(t *testing.T) {
 		trust.AnswerExit:    "untrusted project: local: read-only exit",
 		"whatever":          "untrusted project: local: read-only",
 	} {
-		a, err := trust.Answer(in, option, time.Now())
+		shown, err := trust.Prints(in.Folder, in.Items)
+		must(t, err)
+		a := trust.Answer(in, shown, option, time.Now())
 		must(t, err)
 		got := brief(a.Decision)
 		if a.Mark != nil {

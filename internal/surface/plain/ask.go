@@ -283,6 +283,7 @@ type verdict struct {
 	answer *proto.Answer // to be sent
 	again  string        // why the answer cannot be taken
 	said   string        // what was chosen, for the record on the screen
+	open   string        // a file to be edited before the answer is sent; empty: none
 }
 
 // key answers by one key.
@@ -308,7 +309,7 @@ func (q *question) choose(i int) verdict {
 	o := q.options()[i]
 	return verdict{
 		answer: &proto.Answer{ID: q.ask.ID, Behavior: o.Behavior, Option: o.ID, Updates: o.Updates, By: surfaceID},
-		said:   o.Label,
+		said:   o.Label, open: o.Open,
 	}
 }
 

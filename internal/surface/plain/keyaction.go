@@ -62,7 +62,7 @@ func (k *keyFace) answerKey(q *question, key Key) {
 			if k.asked() != q || q.reason {
 				return // the rest of what came at once was not meant for the next question
 			}
-			k.print(k.settle(q.key(c)))
+			k.decide(q, q.key(c))
 		}
 		return
 	}
@@ -82,7 +82,7 @@ func (k *keyFace) answerKey(q *question, key Key) {
 		}
 		text := k.answer.Text()
 		k.answer.Clear()
-		k.print(k.settle(q.line(text)))
+		k.decide(q, q.line(text))
 	default:
 		if !q.single() {
 			k.answer.Key(key)

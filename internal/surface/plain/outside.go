@@ -10,14 +10,9 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
-// editOutside opens the draft in the person's own editor. The session goes on meanwhile; what it
-// says is printed when the terminal comes back.
+// editOutside opens the draft in the person's own editor.
 func (k *keyFace) editOutside() {
-	editor := k.opt.Getenv("VISUAL")
-	if editor == "" {
-		editor = k.opt.Getenv("EDITOR")
-	}
-	if editor == "" {
+	if k.editor() == "" {
 		k.print([]string{k.style.yellow("no editor: set VISUAL or EDITOR")})
 		return
 	}
@@ -26,6 +21,19 @@ func (k *keyFace) editOutside() {
 		k.print([]string{k.style.red("error: " + visible.Line(err.Error()))})
 		return
 	}
+	k.outside(file, func(bad error) { k.edited(file, bad) })
+}
+
+func (k *keyFace) editor() string {
+	if editor := k.opt.Getenv("VISUAL"); editor != "" {
+		return editor
+	}
+	return k.opt.Getenv("EDITOR")
+}
+
+// outside gives the terminal to the person's own editor. The session goes on meanwhile; what it says is
+// printed when the terminal comes back, before done is called.
+func (k *keyFace) outside(file string, done func(bad error)) {
 	if k.writing {
 		<-k.written
 		k.writing = false
@@ -37,14 +45,37 @@ func (k *keyFace) editOutside() {
 		if runtime.GOOS == "windows" {
 			shell = "sh"
 		}
-		cmd := exec.CommandContext(k.ctx, shell, "-c", editor+` "$1"`, "sh", file)
+		cmd := exec.CommandContext(k.ctx, shell, "-c", k.editor()+` "$1"`, "sh", file)
 		if k.opt.SearchPath != nil { // a command of the model may have left another editor on the way
 			cmd.Env = append(os.Environ(), "PATH="+k.opt.SearchPath())
 		}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 		bad := cmd.Run()
-		k.back <- func() { k.edited(file, bad) }
+		k.back <- func() {
+			k.taken = false
+			k.resume()
+			done(bad)
+		}
 	})
+}
+
+// decide takes an answer. One about a file is sent when the person has edited it.
+func (k *keyFace) decide(q *question, v verdict) {
+	switch {
+	case v.open == "":
+		k.print(k.settle(v))
+	case k.editor() == "":
+		k.print([]string{k.style.yellow("no editor: set VISUAL or EDITOR; " + visible.Line(v.open) + " is read again as it stands")})
+		k.print(k.settle(v))
+	default:
+		k.outside(v.open, func(bad error) {
+			if bad != nil {
+				k.print([]string{k.style.red("error: editor: " + visible.Line(bad.Error()))})
+			} else if k.asked() == q { // nobody else has answered it meanwhile
+				k.print(k.settle(v))
+			}
+		})
+	}
 }
 
 func draftFile(text string) (string, error) {
@@ -60,8 +91,6 @@ func draftFile(text string) (string, error) {
 }
 
 func (k *keyFace) edited(file string, bad error) {
-	k.taken = false
-	k.resume()
 	defer os.Remove(file)
 	if bad != nil {
 		k.print([]string{k.style.red("error: editor: " + visible.Line(bad.Error()))})
