@@ -158,6 +158,7 @@ func (d *describer) option(o arg) {
 	case options.ReadsPath, options.PatternFile:
 		d.use(o, Read)
 	case options.ProgramFile:
+		d.not(o.name + " takes what is to be done from a file")
 		d.use(o, Read)
 		if isInput(o.value) || !d.words[o.word].Static() {
 			d.runsProgram(o.name + " takes what is to be done from standard input")
@@ -195,6 +196,7 @@ func (d *describer) option(o arg) {
 		d.use(o, Read)
 		d.runsProgram(o.name + " reads a script whose text is not known")
 	case options.MovesDir:
+		d.not(o.name + " works in another directory")
 		d.use(o, Enter)
 	case options.InPlace, options.WritesHere:
 		d.not(o.name + " writes files")

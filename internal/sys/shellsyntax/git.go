@@ -182,7 +182,7 @@ func (d *describer) gitForms(name string) {
 			d.runsProgram("submodule foreach runs a program")
 			d.innerText(d.words[ops[0]+1:])
 		}
-		if first != "status" && len(ops) > 0 || d.hasOption("--init", "--remote") {
+		if first != "status" || d.hasOption("--init", "--remote") {
 			d.not("git submodule " + first + " changes something")
 		}
 	case "config":
