@@ -113,7 +113,7 @@ func (m *Matcher) matchShell(req Request) bool {
 	}
 	for i := range acc.Parts {
 		p := &acc.Parts[i]
-		if s.matchPart(p, m.list) != nil || len(p.Unknown) > 0 {
+		if s.matchPart(p, m.list) != nil || s.mayHold(p) != nil || len(p.Unknown) > 0 {
 			return true
 		}
 		if !m.simple && expands(p) {

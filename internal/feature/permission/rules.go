@@ -79,9 +79,10 @@ type pathRule struct {
 
 type shellIndex struct {
 	byFirst map[string][]*compiled
-	leading []*compiled // begin with a wildcard
-	raw     []*compiled // written with quotes: compared as written, too
-	spans   []*compiled // hold operators: compared with the whole line
+	named   map[string][]*compiled // name options: by the name of the program
+	leading []*compiled            // begin with a wildcard
+	raw     []*compiled            // written with quotes: compared as written, too
+	spans   []*compiled            // hold operators: compared with the whole line
 }
 
 // All returns the rules in the order given, malformed ones left out.
@@ -265,7 +266,7 @@ func (c *compiler) shell(t *toolRules, x *compiled) {
 	x.broad = x.rule.List == AllowList && isBroad(x.parsed, x.shell)
 	ix := t.shell[x.rule.List]
 	if ix == nil {
-		ix = &shellIndex{byFirst: map[string][]*compiled{}}
+		ix = &shellIndex{byFirst: map[string][]*compiled{}, named: map[string][]*compiled{}}
 		t.shell[x.rule.List] = ix
 	}
 	if x.shell.spans {
@@ -282,6 +283,10 @@ func (c *compiler) shell(t *toolRules, x *compiled) {
 	}
 	if x.shell.quoted {
 		ix.raw = append(ix.raw, x)
+	}
+	if x.shell.options != nil && x.rule.List != AllowList {
+		base := baseName(x.shell.first)
+		ix.named[base] = append(ix.named[base], x)
 	}
 }
 

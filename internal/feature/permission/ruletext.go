@@ -8,16 +8,17 @@ import (
 
 // shellText is the specifier of a shell rule in the spelling that commands are compared in.
 type shellText struct {
-	pattern wildcard // canonical, every "*" a wildcard
-	exact   string   // canonical, quoted stars literal; empty when a star stands outside of quotes
-	raw     wildcard // as written, blanks collapsed
-	first   string   // canonical first word; empty when it holds a wildcard
-	spans   bool     // holds operators of the shell, so that no single command can match
-	quoted  bool     // as written differs from canonical
+	pattern wildcard                  // canonical, every "*" a wildcard
+	exact   string                    // canonical, quoted stars literal; empty when a star stands outside of quotes
+	raw     wildcard                  // as written, blanks collapsed
+	first   string                    // canonical first word; empty when it holds a wildcard
+	spans   bool                      // holds operators of the shell, so that no single command can match
+	quoted  bool                      // as written differs from canonical
+	options *shellsyntax.NamedOptions // the options it names; nil: none
 }
 
 // star stands for a wildcard inside a canonical text: a byte that no text of a settings file holds.
-const star = "\x00"
+const star = shellsyntax.Star
 
 // parseShellText brings a specifier into canonical form. It knows quotes and backslashes as the
 // shell does; text with open quotes is kept as it stands.
@@ -40,6 +41,9 @@ func parseShellText(spec string) shellText {
 	out.pattern = newWildcard(strings.Split(strings.ReplaceAll(canon, quotedStar, star), star))
 	if !strings.Contains(canon, star) {
 		out.exact = strings.ReplaceAll(canon, quotedStar, `\*`)
+	}
+	if !out.spans {
+		out.options = shellsyntax.NewNamedOptions(words)
 	}
 	if len(words) > 0 && !strings.Contains(words[0], star) && !strings.Contains(words[0], quotedStar) {
 		out.first = words[0]

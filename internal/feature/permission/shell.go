@@ -137,6 +137,9 @@ func (s *shellEval) ruled() (reach *Reason, d Decision, done bool) {
 		if reach == nil {
 			reach = s.couldTouch(p)
 		}
+		if reach == nil {
+			reach = s.mayHold(p)
+		}
 	}
 	if r := s.wholeLine(DenyList); r != nil {
 		return nil, s.denyBy(r, "", "denied by the rule "+r.rule.Text), true

@@ -29,12 +29,48 @@ func (s *shellEval) matchPart(p *shellsyntax.Part, list List) *compiled {
 				return r
 			}
 		}
+		if r := ix.options(p, shellsyntax.Alike); r != nil {
+			return r
+		}
 		if len(ix.raw) > 0 {
 			written := strings.Join(strings.Fields(p.Source), " ")
 			for _, r := range ix.raw {
 				if r.shell.raw.match(written) {
 					return r
 				}
+			}
+		}
+	}
+	return nil
+}
+
+// options finds a rule whose options a part has, in whatever spelling and place.
+func (ix *shellIndex) options(p *shellsyntax.Part, like shellsyntax.Likeness) *compiled {
+	if len(ix.named) == 0 {
+		return nil
+	}
+	for _, forms := range [2][]shellsyntax.Form{p.Forms, p.Alts} {
+		for _, f := range forms {
+			for _, r := range ix.named[baseName(f.Name)] {
+				if r.shell.options.Match(p, f) >= like {
+					return r
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// mayHold finds a deny or ask rule whose options a part might have in a spelling that is not known.
+func (s *shellEval) mayHold(p *shellsyntax.Part) *Reason {
+	for _, t := range s.shellRules() {
+		for _, list := range [2]List{DenyList, AskList} {
+			ix := t.shell[list]
+			if ix == nil {
+				continue
+			}
+			if r := ix.options(p, shellsyntax.Perhaps); r != nil {
+				return &Reason{Kind: ByRule, Text: "one of its options may be another spelling of what the rule " + r.rule.Text + " names", Part: p.Source}
 			}
 		}
 	}

@@ -1,0 +1,60 @@
+package permission
+
+import "testing"
+
+func TestKF122_OptionsHoldInEverySpelling(t *testing.T) {
+	tests := []struct {
+		rule, command string
+		want          Behavior // with Bash allowed
+	}{
+		{"git commit --no-verify *", "git commit --no-verify", Deny},
+		{"git commit --no-verify *", "git commit -m x -n", Deny},
+		{"git commit --no-verify *", "git commit -m x --no-verify", Deny},
+		{"git commit --no-verify *", "git commit --no-veri -m x", Deny},
+		{"git commit --no-verify *", "git commit -nm x", Deny},
+		{"git commit --no-verify *", "git commit -amn x", Allow}, // the text is "n"
+		{"git commit --no-verify *", "git commit -m '-n'", Allow},
+		{"git commit --no-verify *", "git commit -m x -- -n", Allow},
+		{"git commit --no-verify *", "git --no-pager commit -m x -n", Deny},
+		{"git commit --no-verify *", "timeout 5 git commit -m x -n", Deny},
+		{"git commit --no-verify *", "sudo git commit -m x -n", Deny},
+		{"git commit --no-verify *", "/usr/bin/git commit -m x -n", Deny},
+		{"git commit --no-verify *", "git commit -m x $FLAGS", Ask},
+		{"git commit --no-verify *", "git commit -m x", Allow},
+		{"git commit -n *", "git commit --no-verify -m x", Deny},
+		{"git push --force *", "git push origin main -f", Deny},
+		{"git push --force *", "git push -uf origin main", Deny},
+		{"git push --force *", "git push origin main", Allow},
+		{"git push * --force", "git push --force origin main", Allow}, // exactly at its end: there are two operands
+		{"git push * --force *", "git push --force origin main", Deny},
+		{"git * --force *", "git push -f", Deny},
+		{"git -c *", "git --no-pager -c a=b log", Deny},
+		{"rm -rf *", "rm -r -f x", Deny},
+		{"rm -rf *", "rm --recursive --force x", Deny},
+		{"rm -rf *", "rm x -fR", Deny},
+		{"rm -rf *", "rm -r x", Allow},
+		{"rm -rf *", "find . -name x -exec rm -fr {} ;", Deny},
+		{"curl -X POST *", "curl -sXPOST https://e.test", Deny},
+		{"curl -X POST *", "curl --request=POST https://e.test", Deny},
+		{"curl -X POST *", "curl -X GET https://e.test", Allow},
+		{"curl --insecure *", "curl https://e.test -sk", Deny},
+		{"tool --bad *", "tool x --bad", Deny},
+		{"tool --bad *", "tool x --ba", Deny},
+		{"tool --bad *", "tool x -b", Ask},
+		{"tool --bad *", "tool x --good", Allow},
+		{"tool -b *", "tool x -ab", Deny},
+		{"tool -b *", "tool x --bad", Ask},
+		{"go build -toolexec *", "go build -v -toolexec x ./a", Deny},
+		{"go build -toolexec *", "go build --toolexec=x ./a", Deny},
+		{"docker run --privileged *", "docker run -it --privileged img", Deny},
+		{"docker run -v *", "docker run --rm --volume a:/b img", Deny},
+		{"npm install --global *", "npm install x -g", Deny},
+		{"kubectl delete --all *", "kubectl delete pods --all", Deny},
+	}
+	for _, tt := range tests {
+		pol := plainPolicy(Rule{List: AllowList, Text: "Bash"}, Rule{List: DenyList, Text: "Bash(" + tt.rule + ")"})
+		if got := decideShell(tt.command, pol); got.Behavior != tt.want {
+			t.Errorf("deny %s: %s: %s (%s), want %s", tt.rule, tt.command, got.Behavior, got.Reason.Text, tt.want)
+		}
+	}
+}
