@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/providers/discover"
 	"github.com/myelin-agent/myelin/internal/providers/offline"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
@@ -181,6 +182,7 @@ func (d doctor) session(l looked) {
 		c.Fix = "start myelin here and answer the question, or pass --trust"
 	}
 	d.tell(c)
+	d.rules(l)
 	d.sandbox(l)
 	d.outside(l)
 }
@@ -212,6 +214,13 @@ func (d doctor) outside(l looked) {
 			}
 		}
 		d.tell(Check{Name: "PATH", Status: "info", Detail: "commands of the model may write " + strings.Join(writable, ", ") + ": myelin takes no program of its own from there"})
+	}
+}
+
+// rules names the allow rules that cover less than they read as.
+func (d doctor) rules(l looked) {
+	for _, n := range permission.Narrowed(l.part.permission.Get().AllRules()) {
+		d.tell(Check{Name: "rule", Status: "warning", Detail: fmt.Sprintf("%s: %s: %s", n.Rule.Where(), n.Rule.Text, n.Asks), Fix: n.Instead})
 	}
 }
 

@@ -1,6 +1,9 @@
 package permission
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestKF122_OptionsHoldInEverySpelling(t *testing.T) {
 	tests := []struct {
@@ -56,5 +59,25 @@ func TestKF122_OptionsHoldInEverySpelling(t *testing.T) {
 		if got := decideShell(tt.command, pol); got.Behavior != tt.want {
 			t.Errorf("deny %s: %s: %s (%s), want %s", tt.rule, tt.command, got.Behavior, got.Reason.Text, tt.want)
 		}
+	}
+}
+
+func TestNarrowedRulesAreNamed(t *testing.T) {
+	rule := func(text string) Rule {
+		return Rule{List: AllowList, Text: "Bash(" + text + ")", Source: FromProject, File: ".claude/settings.json", Line: 7}
+	}
+	for _, text := range []string{"xargs *", "tar *", "tar:*", "rsync -a *", "env *", "sudo apt *", "psql *", "vim *", "timeout *", "unzip *"} {
+		got := Narrowed([]Rule{rule(text)})
+		if len(got) != 1 || !strings.Contains(got[0].String(), ".claude/settings.json:7") || !strings.Contains(got[0].String(), "write ") {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	for _, text := range []string{"git *", "npm run test *", "tar xf a.tar", "xargs wc -l", "tar czf *", "timeout 5 go test *", "ls *"} {
+		if got := Narrowed([]Rule{rule(text)}); len(got) != 0 {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	if got := Narrowed([]Rule{{List: DenyList, Text: "Bash(xargs *)"}}); len(got) != 0 {
+		t.Errorf("a deny rule covers what it did: %v", got)
 	}
 }
