@@ -59,3 +59,36 @@ func TestKF162_LookAlikesAsk(t *testing.T) {
 		}
 	}
 }
+
+// rulePairs reads a list of "RULE | COMMAND"; ⏎ stands for the end of a line in a command.
+func rulePairs(t *testing.T, file string, each func(rule, command string)) {
+	t.Helper()
+	for _, line := range commandList(t, file) {
+		rule, command, ok := strings.Cut(line, " | ")
+		if !ok {
+			t.Fatalf("%s: no bar in %q", file, line)
+		}
+		command = strings.ReplaceAll(command, " ⏎", "\n")
+		each(rule, strings.ReplaceAll(command, "⏎", "\n"))
+	}
+}
+
+func TestKF150_PatternsDoNotCoverPlacesAndUnlistedOptions(t *testing.T) {
+	rulePairs(t, "patterns-ask.txt", func(rule, command string) {
+		d := decideShell(command, plainPolicy(Rule{List: AllowList, Text: "Bash(" + rule + ")"}, Rule{List: AllowList, Text: "Bash(echo *)"}))
+		if d.Behavior != Ask {
+			t.Errorf("allow %s: %s: %s", rule, command, d.Behavior)
+		} else if d.Reason.Text == "" || d.Reason.Part == "" && d.Reason.Kind != ByParse {
+			t.Errorf("%s: the question shows neither reason nor part: %+v", command, d.Reason)
+		}
+	})
+}
+
+func TestKF150_PatternsCoverEverydayCommands(t *testing.T) {
+	rulePairs(t, "patterns-allow.txt", func(rule, command string) {
+		d := decideShell(command, plainPolicy(Rule{List: AllowList, Text: "Bash(" + rule + ")"}))
+		if d.Behavior != Allow {
+			t.Errorf("allow %s: %s: %s", rule, command, d.Reason.Text)
+		}
+	})
+}

@@ -386,7 +386,7 @@ func (s *shellEval) pathsVerdict(p *shellsyntax.Part, v partVerdict) partVerdict
 		case u.Network:
 			bad = partVerdict{kind: BySafety, why: "it opens a network connection through " + u.Text}
 		case u.Intent == shellsyntax.Read || u.Intent == shellsyntax.Enter:
-			bad = s.readVerdict(u, v)
+			bad = s.readVerdict(p, u, v)
 		default:
 			bad = s.writeVerdict(p, u, v)
 		}
@@ -418,7 +418,7 @@ func (s *shellEval) pathsVerdict(p *shellsyntax.Part, v partVerdict) partVerdict
 }
 
 // readVerdict checks a path that is read. The zero verdict means it is fine.
-func (s *shellEval) readVerdict(u *shellsyntax.PathUse, v partVerdict) partVerdict {
+func (s *shellEval) readVerdict(p *shellsyntax.Part, u *shellsyntax.PathUse, v partVerdict) partVerdict {
 	switch {
 	case u.Tree, u.Input:
 		return partVerdict{} // counts for deny rules alone
@@ -436,7 +436,7 @@ func (s *shellEval) readVerdict(u *shellsyntax.PathUse, v partVerdict) partVerdi
 	if pl.err != nil {
 		return partVerdict{kind: ByDirectory, why: fmt.Sprintf("%s cannot be resolved: %v", u.Text, pl.err)}
 	}
-	if s.inside(pl) || s.temporary(pl) || s.named(v.rule, pl) || s.bothSpellings(s.pathRules("Read", AllowList), pl) != nil {
+	if s.inside(pl) || s.temporary(pl) || s.ruleNames(p, pl, v) || s.bothSpellings(s.pathRules("Read", AllowList), pl) != nil {
 		return partVerdict{}
 	}
 	verb := "reads"

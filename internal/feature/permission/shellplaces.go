@@ -129,6 +129,14 @@ func (s *shellEval) named(r *compiled, pl *place) bool {
 	return false
 }
 
+// ruleNames tells whether the allow rule for a part writes a place out itself.
+func (s *shellEval) ruleNames(p *shellsyntax.Part, pl *place, v partVerdict) bool {
+	if v.rule == nil {
+		v.rule, _ = s.allowRule(p, true)
+	}
+	return s.named(v.rule, pl)
+}
+
 // maxCopied bounds how much of a tree is looked at before it is copied.
 const maxCopied = 1000
 

@@ -32,7 +32,7 @@ func takeArgs(s *options.Spec, words []Word, from int) args {
 	a := args{spec: s}
 	i := from + 1
 	if s.NoDash && i < len(words) && words[i].Static() && words[i].Text != "" && words[i].Text[0] != '-' {
-		i = a.cluster(words, i, words[i].Text)
+		i = a.cluster(words, i, words[i].Text, true)
 	}
 	for ; i < len(words); i++ {
 		w := &words[i]
@@ -71,6 +71,9 @@ func (a *args) operand(words []Word, i int) {
 		a.strange = w.Text
 	}
 	a.operands = append(a.operands, i)
+	if a.spec.Tail && a.dashes == 0 {
+		a.dashes = i
+	}
 }
 
 // option reads the option at words[i] and returns the index of the next word.
@@ -79,7 +82,7 @@ func (a *args) option(words []Word, i int) int {
 	if strings.HasPrefix(text, "--") || a.spec.Single {
 		return a.longOption(words, i)
 	}
-	return a.cluster(words, i, text[1:])
+	return a.cluster(words, i, text[1:], false)
 }
 
 func (a *args) longOption(words []Word, i int) int {
@@ -87,6 +90,11 @@ func (a *args) longOption(words []Word, i int) int {
 	body := strings.TrimLeft(text, "-")
 	name, _, hasValue := strings.Cut(body, "=")
 	opt, known := a.spec.Long(name)
+	if head, ok := a.spec.JoinedName(body); ok && !known {
+		opt, known = a.spec.Long(head)
+		a.options = append(a.options, arg{opt: opt, name: "-" + head, known: true, word: i, from: len(text) - len(body) + len(head), value: body[len(head):]})
+		return i + 1
+	}
 	if !known && a.spec.Digits && isNumber(name) {
 		known = true
 	}
@@ -113,8 +121,8 @@ func (a *args) longOption(words []Word, i int) int {
 	return next
 }
 
-// cluster reads short options in one word.
-func (a *args) cluster(words []Word, i int, letters string) int {
+// cluster reads short options in one word. In the old style the values of all of them follow as words of their own.
+func (a *args) cluster(words []Word, i int, letters string, old bool) int {
 	offset := len(words[i].Value) - len(letters)
 	next := i + 1
 	for j := 0; j < len(letters); j++ {
@@ -123,7 +131,7 @@ func (a *args) cluster(words []Word, i int, letters string) int {
 		one := arg{opt: opt, name: "-" + string(rune(c)), known: known, word: i}
 		if opt.Arg != options.NoArg {
 			switch {
-			case j+1 < len(letters):
+			case j+1 < len(letters) && !old:
 				one.from = offset + j + 1
 				one.value = letters[j+1:]
 			case opt.Arg != options.OptionalArg && next < len(words):
@@ -131,6 +139,9 @@ func (a *args) cluster(words []Word, i int, letters string) int {
 				next++
 			}
 			a.options = append(a.options, one)
+			if old {
+				continue
+			}
 			break
 		}
 		a.options = append(a.options, one)

@@ -37,7 +37,14 @@ func (w *walker) describe(p *Part, st *dirs) {
 	}
 	p.FileTool = d.spec.FileTool || d.name == "sed"
 	w.describeRunners(p, st)
+	from := len(p.Uses)
 	d.run()
+	if inContainer(p) { // its places are not those of this machine
+		p.Uses = slices.DeleteFunc(p.Uses, func(u PathUse) bool {
+			from--
+			return from < 0 && u.Intent == Read && !u.Redirect
+		})
+	}
 	d.added()
 	d.finish(form)
 }
@@ -54,6 +61,17 @@ func (d *describer) added() {
 	if text := d.spec.Operands == "t" || d.spec.Operands == "0"; !text || d.spec.Runs {
 		d.runsProgram("gets words from standard input, which may be options and places")
 	}
+}
+
+// inContainer tells whether the innermost program runs in a container or on another machine.
+func inContainer(p *Part) bool {
+	last := p.Forms[len(p.Forms)-1]
+	program, _, _ := strings.Cut(last.Wrapper, " ")
+	switch program {
+	case "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc", "lxc", "incus", "vagrant", "heroku", "ddev":
+		return last.Runner
+	}
+	return false
 }
 
 // describeRunners looks at the options of the runners around the innermost program, which may choose
@@ -137,7 +155,7 @@ func (d *describer) options() {
 			if !d.spec.Any {
 				d.not(o.name + " is not on the list of harmless options of " + d.name)
 			}
-			if d.spec.Runs {
+			if d.spec.Runs && !(d.spec.Any && d.spec.ReadOnly) {
 				d.runsProgram("has an option that is not on the list of harmless ones: " + o.name)
 			}
 			continue
@@ -203,6 +221,8 @@ func (d *describer) option(o arg) {
 	case options.DataArg:
 		if rest, ok := strings.CutPrefix(o.value, "@"); ok {
 			d.useValue(rest, o.word, Read)
+		} else if isCookie(o) && !strings.Contains(o.value, "=") {
+			d.use(o, Read)
 		}
 	case options.FormArg:
 		d.formFiles(o)
@@ -247,6 +267,9 @@ func (d *describer) script(o arg) {
 		}
 	}
 }
+
+// isCookie tells curl's option for cookies, whose value names a file when it holds no "=".
+func isCookie(o arg) bool { return o.name == "-b" || o.name == "--cookie" }
 
 // isInput tells the names of standard input and of other files that are only open while a command runs.
 func isInput(name string) bool {

@@ -56,6 +56,9 @@ func (d *describer) findPredicate(i int, starts []int) int {
 		return i + 1
 	}
 	if n, ok := findTest(name); ok {
+		if i+1 < len(d.words) && (name == "-samefile" || strings.HasSuffix(name, "newer") || strings.HasPrefix(name, "-newer") && !strings.HasSuffix(name, "t")) {
+			d.operand(i+1, Read)
+		}
 		d.narrowed = d.narrowed || (n > 0 && name != "-maxdepth" && name != "-mindepth" && name != "-D")
 		return i + 1 + n
 	}

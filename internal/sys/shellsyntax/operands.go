@@ -36,6 +36,12 @@ func (d *describer) operands() {
 		d.addFromInput(Write)
 	case "1r":
 		d.each(ops, Read)
+	case "gcc":
+		for _, i := range ops {
+			if strings.HasPrefix(d.words[i].Value, "@") {
+				d.runsProgram("reads options from a file")
+			}
+		}
 	case "unzip":
 		d.each(ops[:min(1, len(ops))], Read)
 		if !d.hasOption("-l", "-v", "-Z", "-t", "-p", "-c") {
@@ -294,6 +300,11 @@ func (d *describer) tar(ops []int) {
 	for i := range d.p.Uses {
 		if d.p.Uses[i].Intent == Enter && !creates {
 			d.p.Uses[i].Intent = Write // unpacks there
+		}
+	}
+	for _, o := range d.a.options {
+		if (o.name == "-f" || o.name == "--file") && strings.Contains(o.value, ":") && !d.hasOption("--force-local") {
+			d.runsProgram("starts a remote shell for an archive with a colon in its name")
 		}
 	}
 	if d.hasOption("-x", "--extract", "--get") && !d.hasOption("-O", "--to-stdout") {

@@ -17,7 +17,7 @@ func (p *Part) Places(yield func(PathUse) bool) {
 	if p.Kind != Command || len(p.Forms) == 0 || p.dirs == nil {
 		return
 	}
-	last := p.Forms[len(p.Forms)-1]
+	last := p.Allow()
 	kinds := p.wordKinds(last)
 	for i := last.At + 1; i < len(p.Words); i++ {
 		k := kinds[i-last.At]
@@ -83,7 +83,7 @@ func (p *Part) wordKinds(form Form) []wordKind {
 		case options.Script:
 			k.text = name != "psql" && name != "mysql" && name != "mariadb" && name != "sqlite3"
 		case options.DataArg:
-			k.text = !strings.HasPrefix(o.value, "@")
+			k.text = !strings.HasPrefix(o.value, "@") && (!isCookie(o) || strings.Contains(o.value, "="))
 		case options.FormArg:
 			k.text = !strings.ContainsAny(o.value, "@<")
 		case options.Mount:

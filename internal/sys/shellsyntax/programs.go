@@ -190,7 +190,11 @@ func (d *describer) language() {
 			texts = append(texts, d.words[i].Value)
 		}
 		if len(d.a.operands) > 0 {
+			from := len(d.p.Uses)
 			d.operand(d.a.operands[0], Write)
+			for k := from; k < len(d.p.Uses); k++ {
+				d.p.Uses[k].Product = true
+			}
 		}
 	}
 	for _, t := range texts {

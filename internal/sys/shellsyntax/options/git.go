@@ -4,12 +4,12 @@ package options
 // operand kind of "read" means that every operand is only read.
 const gitLines = `
 git: status | ro | -s -b -v -u? -z -M? --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignore-submodules? --ignored? --column? --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames? --no-lock-index
-git: log | ro digits | @log
-git: show | ro digits | @log
+git: log | ro digits | @log 
+git: show | ro digits | @log 
 git: diff | ro digits | @log --cached --staged --merge-base --no-index
-git: whatchanged | ro digits | @log
+git: whatchanged | ro digits | @log 
 git: shortlog | ro digits | @log -c -s -n -e -w? --numbered --summary --email --group:
-git: reflog | ro digits | @log
+git: reflog | ro digits | @log 
 git: blame annotate | ro digits | -L: -l -t -s -e -w -b -c -f -n -p -M? -C? -S: --root --show-stats --date: --porcelain --line-porcelain --incremental --abbrev: --show-name --show-number --show-email --ignore-rev: --ignore-revs-file< --color-lines --color-by-age --score-debug --progress --no-progress --reverse --first-parent --encoding: --contents<
 git: rev-parse | ro any |
 git: rev-list | ro digits | @log --objects --count --all --use-bitmap-index --disk-usage? --header --timestamp --bisect --bisect-vars --test-bitmap
@@ -26,7 +26,7 @@ git: count-objects | ro any |
 git: var | ro | -l
 git: version | ro any |
 git: grep | ro digits | -a -i -I -w -v -h -H -E -G -P -F -n -l -L -z -c -p -W -q -o -r -A: -B: -C: -m: -e: -f< --cached --untracked --no-index --recurse-submodules --text --ignore-case --word-regexp --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count --color? --no-color --break --heading --show-function --function-context --context: --after-context: --before-context: --max-count: --max-depth: --threads: --and --or --not --all-match --quiet --no-exclude-standard --exclude-standard --recursive --no-recursive --textconv! --no-textconv --open-files-in-pager!? -O!? --ext-grep!
-git: branch | ro | -v -vv -a -r -l -q -d -D -m -M -c -C -f -t? -u" -i --list --all --remotes --show-current --verbose --contains? --no-contains? --merged? --no-merged? --points-at" --sort" --format" --column? --no-column --color? --no-color --abbrev? --no-abbrev --ignore-case --omit-empty --delete --move --copy --force --track? --no-track --set-upstream-to" --unset-upstream --create-reflog --quiet --edit-description! --recurse-submodules
+git: branch | ro | -v -a -r -l -q -d -D -m -M -c -C -f -t? -u" -i --list --all --remotes --show-current --verbose --contains? --no-contains? --merged? --no-merged? --points-at" --sort" --format" --column? --no-column --color? --no-color --abbrev? --no-abbrev --ignore-case --omit-empty --delete --move --copy --force --track? --no-track --set-upstream-to" --unset-upstream --create-reflog --quiet --edit-description! --recurse-submodules
 git: tag | ro | -l -n? -a -d -f -v! -m" -F< -s! -u!: -e! -i --list --sort" --format" --contains? --no-contains? --merged? --no-merged? --points-at" --column? --no-column --color? --ignore-case --omit-empty --annotate --delete --force --message" --file< --cleanup" --create-reflog --edit! --sign! --local-user!: --verify! --no-sign --trailer"
 git: stash | ro | @log --index -k --keep-index -a --all --include-untracked -m" --message" -S --staged --pathspec-from-file<< --only-untracked
 git: worktree | ro op=- | --porcelain -v -z --verbose -f -b" -B" -d --force --detach --checkout --no-checkout --lock --reason" --track --no-track --guess-remote --expire" --orphan -q --quiet

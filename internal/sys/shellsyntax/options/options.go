@@ -24,6 +24,8 @@ type Spec struct {
 	Single   bool // long options with a single dash
 	NoDash   bool // the first word is a cluster of options even without a dash (tar)
 	Digits   bool // -NUM is an option
+	Joined   bool // with Single: the value may follow the name without a blank (-lm)
+	Tail     bool // what follows the first operand belongs to another program
 	// Runs: it has an option, operand or sub-command that runs programs, loads code or writes where it likes. What
 	// is not listed is not vouched for by a pattern.
 	Runs     bool
@@ -126,7 +128,8 @@ func parseOption(field string) (string, Option) {
 //
 // Attributes: ro only reads · any other options are harmless · glob patterns are harmless · file its purpose is to
 // change files · single long options with one dash · nodash the first word is options · digits -NUM is an option ·
-// runs what is not listed is not vouched for. op= says what operands are:
+// joined values follow the names of single options without a blank · tail what follows the first operand belongs to another
+// program · runs what is not listed is not vouched for. op= says what operands are:
 //
 //	t    text                   r    files that are read         w    files that are written
 //	p    pattern, then files    pR   the same, read below        d    files that are removed
@@ -172,6 +175,10 @@ func (s *Spec) attribute(a string) {
 		s.NoDash = true
 	case "digits":
 		s.Digits = true
+	case "joined":
+		s.Joined = true
+	case "tail":
+		s.Tail = true
 	case "runs":
 		s.Runs = true
 	default:
@@ -189,12 +196,15 @@ func (s *Spec) add(name string, opt Option) {
 		s.long[strings.TrimLeft(name, "-")] = opt
 		return
 	}
+	if len(name) != 2 {
+		panic("options: not a short option: " + name)
+	}
 	s.short[name[1]] = opt
 }
 
 // inherit makes a sub-command know what its program knows.
 func (s *Spec) inherit(from *Spec) {
-	s.Runs, s.Single, s.Any = s.Runs || from.Runs, s.Single || from.Single, s.Any || from.Any
+	s.Runs, s.Single, s.Joined, s.Any = from.Runs, from.Single, from.Joined, from.Any
 	s.Operands = from.Operands
 	maps.Copy(s.short, from.short)
 	maps.Copy(s.long, from.long)
@@ -231,15 +241,14 @@ func (s *Spec) Long(name string) (Option, bool) {
 	return best, found
 }
 
-// LongNames returns the long options that begin with name, without dashes.
-func (s *Spec) LongNames(name string) []string {
-	var out []string
-	for full := range s.long {
-		if strings.HasPrefix(full, name) {
-			out = append(out, full)
+// JoinedName returns the longest option that a word of a program with [Spec.Joined] begins with and that takes a value.
+func (s *Spec) JoinedName(word string) (string, bool) {
+	for n := len(word) - 1; s.Joined && n > 0; n-- {
+		if opt, ok := s.long[word[:n]]; ok && opt.Arg == NeedsArg {
+			return word[:n], true
 		}
 	}
-	return out
+	return "", false
 }
 
 // Subs tells whether the program has sub-commands that are known.
@@ -302,8 +311,9 @@ func enter(programs, subs map[string]*Spec, line string) {
 		up.subs = map[string]*Spec{}
 	}
 	for _, n := range names {
-		up.subs[n] = s
-		subs[parent+" "+n] = s
+		one := *s // they may have sub-commands of their own
+		up.subs[n] = &one
+		subs[parent+" "+n] = &one
 	}
 }
 
