@@ -27,7 +27,7 @@ func newGate(s *Session) *gate.Gate {
 			}
 		},
 		Hooks: func() gate.Hooks { return s.rooms.hooks }, TellHook: s.tellHook,
-		Answerer: s.answeredBy, Prompts: func() int { return int(s.prompts.Load()) },
+		Silent: s.opts.Silent, Answerer: s.answeredBy, Prompts: func() int { return int(s.prompts.Load()) },
 		Classify: func(ctx context.Context, req permission.Request) permission.Verdict {
 			return s.rooms.classifier.Judge(ctx, req, s.scene(ctx, req))
 		},

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -52,5 +54,60 @@ func TestLimitsThatChangeHoldFromTheNextCallOn(t *testing.T) {
 	st.say("and now")
 	if r, _ := st.result(); r.IsError || r.Text != "done" {
 		t.Errorf("without limits: %+v", r)
+	}
+}
+
+// Every way into a mode in a running session meets the same door, says why, and enters nothing.
+func TestKF113_NoWayIntoAForbiddenMode(t *testing.T) {
+	st := newStage(t, `turns: [{content: [{text: done}]}]`, func(o *Options) { o.AllowBypass, o.Mode = true, "plan" })
+	forbid := func(modes ...string) {
+		st.part.process.Set(func(p *Process) *Process {
+			next := *p
+			next.Policy = &policy.State{Limits: policy.Limits{DisableModes: modes, Host: "limits.example"}}
+			return &next
+		})
+	}
+	told := func(what, mode string) {
+		t.Helper()
+		st.until(what+" says why", func(b proto.EventBody) bool {
+			n, ok := b.(proto.Notice)
+			return ok && strings.Contains(n.Text, mode+" is not allowed by the policy of limits.example")
+		})
+	}
+	forbid("acceptEdits", "bypassPermissions", "auto")
+	for _, mode := range []string{"acceptEdits", "bypassPermissions", "auto"} {
+		if err := st.Do(proto.O(proto.SetMode{Mode: mode})); err == nil || !strings.Contains(err.Error(), "not allowed by the policy of limits.example") || st.mode() != "plan" {
+			t.Errorf("the operation: %v, mode %s", err, st.mode())
+		}
+		if slices.Contains(st.View().Modes, mode) {
+			t.Errorf("the mode key goes to %s", mode)
+		}
+	}
+	st.grant(proto.PermissionUpdate{Type: "setMode", Mode: "acceptEdits", Destination: "session"}) // approves the plan
+	told("approving a plan", "acceptEdits")
+	if st.mode() != "default" {
+		t.Errorf("after approval: %s", st.mode())
+	}
+	for _, to := range []string{"session", "userSettings"} {
+		st.grant(proto.PermissionUpdate{Type: "setMode", Mode: "bypassPermissions", Destination: to})
+		told("an answer or a hook", "bypassPermissions")
+	}
+	st.grant(proto.PermissionUpdate{Type: "setMode", Mode: "acceptEdits", Destination: "localSettings"})
+	told("an answer that is kept", "acceptEdits")
+	if _, err := os.Stat(filepath.Join(st.dir, ".myelin", "settings.local.json")); err == nil || st.mode() != "default" {
+		t.Errorf("kept: %v, mode %s", err, st.mode())
+	}
+	// What was forbidden and is no more may be entered again, if it might when the session started.
+	forbid()
+	for _, mode := range []string{"bypassPermissions", "acceptEdits"} {
+		if err := st.Do(proto.O(proto.SetMode{Mode: mode})); err != nil || st.mode() != mode {
+			t.Errorf("allowed again: %v, mode %s", err, st.mode())
+		}
+	}
+	// A mode that becomes forbidden while plan mode remembers it is not gone back to.
+	st.do(proto.SetMode{Mode: "plan"})
+	forbid("acceptEdits")
+	if _, err := st.leaveAfterApproval(nil); err != nil || st.mode() != "default" {
+		t.Errorf("%v, mode %s", err, st.mode())
 	}
 }

@@ -20,10 +20,11 @@ type Options struct {
 	Version    string            // of the program, for transcripts and requests
 	Warn       io.Writer         // where warnings go that no event can carry yet; nil: none
 
-	Interactive bool // a person sits behind it
-	Answers     bool // somebody can answer questions (a person, or a host through a prompt tool)
-	DropIn      bool // an Agent SDK started the process: published formats and places only
-	NoOffline   bool // never choose the offline model by itself
+	Interactive bool   // a person sits behind it
+	Answers     bool   // somebody can answer questions (a person, or a host through a prompt tool)
+	Silent      string // why nobody is asked although somebody could answer; empty: for no such reason
+	DropIn      bool   // an Agent SDK started the process: published formats and places only
+	NoOffline   bool   // never choose the offline model by itself
 
 	Model     string   // empty: by the order of docs/models.md
 	Fallbacks []string //

@@ -3,8 +3,10 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -238,6 +240,10 @@ func (s *Session) listPermissions() string {
 		}
 		for _, d := range st.WorkDirs() {
 			fmt.Fprintf(w, "directory\t%s\t\n", d)
+		}
+		for _, key := range slices.Sorted(maps.Keys(st.Verdicts)) {
+			v := st.Verdicts[key]
+			fmt.Fprintf(w, "verdict\t%s\t%s %s\n", v.Summary, v.Behavior, v.Reason)
 		}
 		for _, e := range s.rooms.gate.Recent(20) {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", e.Settled, e.Summary, e.Decision.Reason.Text)

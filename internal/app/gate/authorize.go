@@ -177,7 +177,7 @@ func (a *answer) covers(q permission.Question, paths []tool.PathUse) bool {
 	case d.NeedsPerson:
 		return a.out.Asked
 	}
-	return !d.Firm && (a.out.Asked || !d.Classify)
+	return !d.Firm && !d.Leaves && (a.out.Asked || !d.Classify)
 }
 
 func (a *answer) is(req permission.Request) bool {

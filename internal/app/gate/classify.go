@@ -98,7 +98,7 @@ func (g *Gate) Speculate(ctx context.Context, call tool.Call) {
 // speculated waits a moment for a verdict that was asked for while the call streamed in, where a person is
 // asked next. Nothing but a sure allow counts.
 func (w *walk) speculated(ctx context.Context, q permission.Question) (permission.Outcome, bool, error) {
-	if q.Decision.Firm || q.Decision.NeedsPerson || q.Request.Traits.Command == "" {
+	if q.Decision.Firm || q.Decision.Leaves || q.Decision.NeedsPerson || q.Request.Traits.Command == "" {
 		return permission.Outcome{}, false, nil
 	}
 	short, cancel := context.WithTimeout(ctx, speculationDeadline)

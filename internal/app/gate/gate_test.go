@@ -19,6 +19,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
 )
 
 const project = "/home/dev/app"
@@ -121,6 +122,25 @@ func shell() tool.Tool {
 		}))
 }
 
+// judged is a tool whose traits are judged by the gate, as those of the shell tool are.
+type judged struct {
+	tool.Tool
+	r *rig
+}
+
+func (j judged) Traits(c tool.Call) tool.Traits {
+	t := j.Tool.Traits(c)
+	e := j.r.gate.Effects(t.Command, c.Dir())
+	t.ReadOnly, t.Beside, t.Snapshot = e.ReadOnly, e.Beside, e.Destructive
+	return t
+}
+
+func commandOf(input json.RawMessage) string {
+	var in struct{ Command string }
+	_ = json.Unmarshal(input, &in) // what is no command is empty
+	return in.Command
+}
+
 // form is a tool whose call is a question to a person.
 func form() tool.Tool {
 	return tool.New(tool.Spec{Name: "AskUserQuestion", Schema: json.RawMessage(`{"type":"object"}`)},
@@ -134,10 +154,8 @@ func form() tool.Tool {
 func (r *rig) Any(name hook.Name) bool { return r.hooks[name] != nil }
 
 func (r *rig) Fire(ctx context.Context, e hook.Event) hook.Outcome {
-	var in struct{ Command string }
-	_ = json.Unmarshal(e.Input, &in)
 	r.mu.Lock()
-	r.fired = append(r.fired, string(e.Name)+" "+in.Command)
+	r.fired = append(r.fired, string(e.Name)+" "+commandOf(e.Input))
 	r.mu.Unlock()
 	return r.hooks[e.Name](ctx, e)
 }
@@ -395,20 +413,37 @@ func TestAFormIsAskedOnce(t *testing.T) {
 	}
 }
 
-// One question a call, one decision an input, one account a command.
+// One question a call, one decision an input, one account a command, however many ask about it: the traits of
+// the shell tool, the condition of a hook, the decision.
 func TestOneDecisionACall(t *testing.T) {
-	decided := 0
+	decided, read := 0, 0
 	count := func(r *rig) {
 		r.given.Sandbox = func() permission.Sandbox { // asked once a decision about a command
 			decided++
 			return r.sandbox
 		}
+		bare := r.given.Tool
+		r.given.Tool = func(name string) tool.Tool { return judged{bare(name), r} }
+		r.hooks[hook.PreToolUse] = func(_ context.Context, e hook.Event) hook.Outcome {
+			m, err := permission.NewMatcher("Bash(git *)", r.gate.Env())
+			if err != nil {
+				t.Error(err)
+			}
+			if m.Match(gate.Request(tool.Call{Name: e.Tool, Input: e.Input, Scope: r.scope}, tool.Traits{Command: commandOf(e.Input)})) {
+				t.Error("the condition of a hook matches another command")
+			}
+			return hook.Outcome{}
+		}
 	}
 	r := newRig(t, permission.Default, []string{"+Bash(npm *)"}, says(yes), count)
+	r.gate.Accounts().Analyse = func(command string, o shellsyntax.Options) *shellsyntax.Account {
+		read++
+		return shellsyntax.Analyse(command, o)
+	}
 	for _, c := range []string{"ls", "npm test", "make"} {
-		decided = 0
-		if ran, _ := r.try(command(c)); ran != c || decided != 1 {
-			t.Errorf("%s: ran %q, decided %d times", c, ran, decided)
+		decided, read = 0, 0
+		if ran, _ := r.try(command(c)); ran != c || decided != 1 || read != 1 {
+			t.Errorf("%s: ran %q, decided %d times, read %d times", c, ran, decided, read)
 		}
 	}
 	if len(r.asked) != 1 {

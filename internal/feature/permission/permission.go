@@ -187,6 +187,8 @@ type Decision struct {
 	Mode        Mode                     `json:"mode,omitempty"`        // it was decided in
 	// Firm: neither a hook's allow nor an allow rule nor the classifier lifts it.
 	Firm bool `json:"firm,omitempty"`
+	// Leaves: the call asks to run outside of the sandbox. Neither a hook before it nor the classifier lets it.
+	Leaves bool `json:"leaves,omitempty"`
 	// Classify: auto mode passes the call to the classifier before it asks anybody.
 	Classify bool `json:"classify,omitempty"`
 	// NeedsPerson: only a person's answer counts.
@@ -226,7 +228,7 @@ func (e *eval) settle(d Decision) Decision {
 		d.Reason.Text += "; in the mode “don't ask” every question is answered no"
 	case Auto:
 		d.Classify = !d.Firm || d.critical()
-		if d.NeedsPerson || (d.Reason.Kind == ByRule && len(d.Matched) > 0) {
+		if d.NeedsPerson || d.Leaves || (d.Reason.Kind == ByRule && len(d.Matched) > 0) {
 			d.Classify = false
 		}
 	case Plan:
@@ -290,7 +292,7 @@ func AfterHook(d Decision, hook Behavior, why string) Decision {
 			}
 		}
 	case Allow:
-		if d.Behavior == Ask && !d.Firm && !d.NeedsPerson {
+		if d.Behavior == Ask && !d.Firm && !d.NeedsPerson && !d.Leaves {
 			d.Behavior, d.Reason = Allow, Reason{Kind: ByHook, Text: why}
 			d.Classify, d.Suggestions, d.Missing = false, nil, nil
 		}

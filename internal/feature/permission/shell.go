@@ -107,7 +107,7 @@ func (s *shellEval) decide() Decision {
 	if d, done = s.floors(reach); done {
 		return d
 	}
-	if s.pol.Mode == Bypass {
+	if s.pol.Mode == Bypass && !s.leaves { // the sandbox stays on in every mode
 		return Decision{Behavior: Allow, Reason: Reason{Kind: ByMode, Text: "the mode “bypass permissions” runs it without asking"}}
 	}
 	return s.approve()
@@ -292,7 +292,7 @@ func (s *shellEval) approve() Decision {
 	case auto && first.kind != BySafety:
 		return s.sandboxAllows()
 	}
-	d := Decision{Behavior: Ask, Matched: matched, Reason: Reason{Kind: first.kind, Text: first.why, Path: first.path, Part: firstPart.Source}}
+	d := Decision{Behavior: Ask, Leaves: s.leaves, Matched: matched, Reason: Reason{Kind: first.kind, Text: first.why, Path: first.path, Part: firstPart.Source}}
 	if s.outside != "" {
 		d.Reason.Text += "; " + s.outside
 	}

@@ -59,10 +59,24 @@ func (s *shellEval) partVerdict(i int) partVerdict {
 	if !v.ok {
 		return v
 	}
-	if s.leaves && !v.exact {
+	if s.leaves && !v.exact && !s.mayLeave(p) {
 		return partVerdict{kind: ByOther, why: "it asks to run outside of the sandbox, which only a rule for exactly this command or a person allows", missing: s.exactly(p)}
 	}
 	return s.pathsVerdict(p, v)
+}
+
+// mayLeave tells whether a rule lets a part that needs none run outside of the sandbox: one for exactly it, or
+// for the whole tool.
+func (s *shellEval) mayLeave(p *shellsyntax.Part) bool {
+	if s.bareRule(AllowList) != nil {
+		return true
+	}
+	if len(p.Forms) == 0 {
+		return false
+	}
+	_, safe := assignsOK(p)
+	_, exact := s.allowRule(p, safe)
+	return exact
 }
 
 // badContext refuses substitutions whose output becomes more than one text.

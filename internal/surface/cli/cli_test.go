@@ -267,10 +267,11 @@ func TestFlagsBecomeOptions(t *testing.T) {
 		"schema": {[]string{"--json-schema", `{"type":"object"}`}, func(o *app.Options) {
 			o.Schema = json.RawMessage(`{"type":"object"}`)
 		}},
-		"bad rules": {[]string{"--ignore-bad-rules"}, func(o *app.Options) { o.IgnoreBadRules = true }},
-		"bypass":    {[]string{"--dangerously-skip-permissions"}, func(o *app.Options) { o.Bypass = true }},
-		"append":    {[]string{"--append-system-prompt", "x"}, func(o *app.Options) { o.AppendSystemPrompt = "x" }},
-		"no file":   {[]string{"--no-session-persistence"}, func(o *app.Options) { o.NoPersist = true }},
+		"no questions": {[]string{"--permission-prompts", "none"}, func(o *app.Options) { o.Silent = "questions are switched off (--permission-prompts none)" }},
+		"bad rules":    {[]string{"--ignore-bad-rules"}, func(o *app.Options) { o.IgnoreBadRules = true }},
+		"bypass":       {[]string{"--dangerously-skip-permissions"}, func(o *app.Options) { o.Bypass = true }},
+		"append":       {[]string{"--append-system-prompt", "x"}, func(o *app.Options) { o.AppendSystemPrompt = "x" }},
+		"no file":      {[]string{"--no-session-persistence"}, func(o *app.Options) { o.NoPersist = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, surroundings{cwd: dir}, append([]string{"-p", "hi"}, tc.args...)...)

@@ -34,6 +34,7 @@ func (f *Flags) options(p Process) (app.Options, error) {
 		Deny:               splitLists(f.DisallowedTools),
 		AddDirs:            f.AddDirs,
 		IgnoreBadRules:     f.IgnoreBadRules,
+		Silent:             silent(f),
 		MaxTurns:           f.MaxTurns,
 		MaxBudgetUSD:       f.MaxBudgetUSD,
 		AppendSystemPrompt: f.AppendSystem,
@@ -173,4 +174,12 @@ func (f *Flags) inert(names []string) []string {
 
 func warnInert(names []string) string {
 	return fmt.Sprintf("without effect in this release: %s", strings.Join(names, ", "))
+}
+
+// silent says why no permission is asked for, where the flags have it so.
+func silent(f *Flags) string {
+	if f.PermissionPrompts != "none" {
+		return ""
+	}
+	return "questions are switched off (--permission-prompts none)"
 }

@@ -167,7 +167,7 @@ func (c *command) interactive(ctx context.Context, o app.Options, prompt string)
 		}
 		o.Resume = id
 	}
-	o.Interactive, o.Answers = true, true
+	o.Interactive, o.Answers = true, o.Silent == ""
 	po := plain.Options{
 		Out: p.Out, In: p.In, Getenv: p.env, Prompt: prompt, Version: Version(),
 		LineMode: f.Plain || p.Terminal == nil || p.env("TERM") == "dumb" || p.env("TERM") == "",
