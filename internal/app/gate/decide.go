@@ -16,14 +16,14 @@ func Request(call tool.Call, traits tool.Traits) permission.Request {
 
 // Env is what compiling rules needs to know here.
 func (g *Gate) Env() permission.Env {
-	return permission.Env{Dirs: g.given.Dirs(), Resolve: permission.ResolveLinks, Accounts: &g.accounts}
+	return permission.Env{Dirs: g.given.Dirs(), Resolve: permission.ResolveLinks, Folds: g.folders.Ignores, Accounts: &g.accounts}
 }
 
 // Policy is what every decision of this moment depends on, but for the sandbox, which only shell calls need.
 func (g *Gate) Policy() permission.Policy {
 	st, set, env := g.given.State.Get(), g.given.Settings(), g.Env()
 	return permission.Policy{
-		Rules: g.compiled.Rules(st, env), Mode: st.Mode, Dirs: env.Dirs, Resolve: env.Resolve, Files: permission.Disk(), Accounts: env.Accounts,
+		Rules: g.compiled.Rules(st, env), Mode: st.Mode, Dirs: env.Dirs, Resolve: env.Resolve, Folds: env.Folds, Files: permission.Disk(), Accounts: env.Accounts,
 		AutoAvailable: st.AutoAvailable, AutoInPlan: set.AutoInPlan, ManagedOnly: set.ManagedOnly, ClassifyShell: set.ClassifyShell,
 	}
 }
@@ -114,7 +114,7 @@ func (g *Gate) PolicyFor(req permission.Request) permission.Policy {
 // lets such commands run without a question, and whether others may run beside it.
 func (g *Gate) Effects(command, cwd string) bash.Effects {
 	env := g.Env()
-	e := permission.EffectsOf(command, cwd, permission.Policy{Dirs: env.Dirs, Resolve: env.Resolve, Files: permission.Disk(), Accounts: env.Accounts})
+	e := permission.EffectsOf(command, cwd, permission.Policy{Dirs: env.Dirs, Resolve: env.Resolve, Folds: env.Folds, Files: permission.Disk(), Accounts: env.Accounts})
 	return bash.Effects{ReadOnly: e.ReadOnly, Beside: e.ReadOnly || e.Quiet, Waits: e.Quiet, Destructive: e.Discards}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/sys/caseblind"
 )
 
 // Asker puts a question to whoever can answer and waits. It returns the context's cause when the
@@ -75,6 +76,7 @@ type Gate struct {
 	given    Given
 	compiled permission.Compiled
 	accounts permission.Accounts
+	folders  caseblind.Folders
 	ledger   permission.Ledger
 	early    permission.Speculations
 

@@ -10,6 +10,7 @@ import (
 
 // eval is one decision in the making.
 type eval struct {
+	foldAt map[string]bool // answers of foldsAt
 	req    *Request
 	pol    *Policy
 	places map[string]*place

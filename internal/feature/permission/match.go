@@ -72,7 +72,7 @@ func (m *Matcher) Match(req Request) bool {
 			return false
 		}
 	}
-	pol := Policy{Rules: m.rules, Dirs: m.env.Dirs, Resolve: m.env.Resolve, Fold: m.env.Fold}
+	pol := Policy{Rules: m.rules, Dirs: m.env.Dirs, Resolve: m.env.Resolve, Folds: m.env.Folds}
 	e := newEval(&req, &pol)
 	if m.rule.Specifier == "" || !pathTool(m.rule.Tool) {
 		return e.anyRule(m.list) != nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/caseblind"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 )
 
@@ -131,21 +132,49 @@ func (e *eval) inside(p *place) bool {
 	return p.err == nil && e.within(p.path) && (p.real == p.path || e.within(p.real))
 }
 
-// relTo returns p relative to base, ignoring case where the rule does.
-func (e *eval) relTo(base, p string, fold bool) (string, bool) {
+// foldsAt tells whether the name of a path, or of a folder on the way to it, is found in any case.
+func (e *eval) foldsAt(p string) bool {
+	if e.pol.Folds == nil {
+		return false
+	}
+	folds, known := e.foldAt[p]
+	if !known {
+		for d := path.Dir(p); !folds; d = path.Dir(d) {
+			folds = e.pol.Folds(d)
+			if d == "/" || d == "." {
+				break
+			}
+		}
+		if e.foldAt == nil {
+			e.foldAt = map[string]bool{}
+		}
+		e.foldAt[p] = folds
+	}
+	return folds
+}
+
+// relTo returns p relative to base; with fold by their keys.
+func relTo(base, p string, fold bool) (string, bool) {
 	if fold {
-		return pathpattern.RelFold(base, p)
+		base, p = caseblind.Key(base), caseblind.Key(p)
 	}
 	return pathpattern.Rel(base, p)
 }
 
-func (e *eval) folds(r *compiled) bool { return e.pol.Fold && r.rule.List != AllowList }
+// of returns the pattern of a rule for names as they are, or for their keys.
+func (r *pathRule) of(fold bool) *pathpattern.Pattern {
+	if fold {
+		return &r.folded
+	}
+	return &r.pattern
+}
 
 // covers tells whether a deny or ask rule is about the path: itself or a directory it lies in.
 func (e *eval) covers(r *compiled, p string) bool {
+	fold := r.rule.List != AllowList && e.foldsAt(p)
 	for _, b := range r.path.bases {
-		rel, ok := e.relTo(b, p, e.folds(r))
-		if ok && (r.path.whole || (rel != "" && r.path.pattern.Covers(rel))) {
+		rel, ok := relTo(b, p, fold)
+		if ok && (r.path.whole || (rel != "" && r.path.of(fold).Covers(rel))) {
 			return true
 		}
 	}
@@ -239,9 +268,9 @@ func (e *eval) couldReach(r *compiled, glob string) bool {
 }
 
 func (e *eval) meets(r *compiled, base, glob string) bool {
-	fold := e.folds(r)
+	fold := r.rule.List != AllowList && e.foldsAt(path.Join(pathpattern.LiteralHead(glob), "x"))
 	if fold {
-		glob, base = strings.ToLower(glob), strings.ToLower(base)
+		glob, base = caseblind.Key(glob), caseblind.Key(base)
 	}
 	if base == "/" {
 		base = ""
@@ -266,7 +295,7 @@ func (e *eval) meets(r *compiled, base, glob string) bool {
 		text = "/**/" + text
 	}
 	if fold {
-		text = strings.ToLower(text)
+		text = caseblind.Key(text)
 	}
 	abs, err := pathpattern.Compile(pathpattern.Escape(base)+text, pathpattern.Options{})
 	if err != nil {
@@ -289,21 +318,20 @@ func (e *eval) protectedName(p *place) string {
 }
 
 func (e *eval) protectedPath(p string) string {
-	lower := p
-	if e.pol.Fold {
-		lower = strings.ToLower(p)
+	fold, rest := e.foldsAt(p), p
+	if fold {
+		rest = caseblind.Key(p)
 	}
 	for _, d := range e.pol.Dirs.Protected {
-		if _, ok := e.relTo(d, p, e.pol.Fold); ok {
+		if _, ok := relTo(d, p, fold); ok {
 			return d
 		}
 	}
 	if h := e.pol.Dirs.Home; h != "" {
-		if rel, ok := e.relTo(h, p, e.pol.Fold); ok && (rel == ".ssh" || strings.HasPrefix(rel, ".ssh/")) {
+		if rel, ok := relTo(h, p, fold); ok && (rel == ".ssh" || strings.HasPrefix(rel, ".ssh/")) {
 			return "~/.ssh"
 		}
 	}
-	rest := lower
 	for rest != "" {
 		rest = strings.TrimPrefix(rest, "/")
 		seg, after, _ := strings.Cut(rest, "/")

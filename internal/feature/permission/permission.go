@@ -115,7 +115,8 @@ type Policy struct {
 	AutoInPlan    bool // in plan mode it is asked before the person
 	ClassifyShell bool // in auto mode every shell allow rule is set aside
 	ManagedOnly   bool // only managed rules exist: nothing can be saved
-	Fold          bool // the file system ignores case
+
+	Folds func(dir string) bool // whether names in a folder ignore case; nil: nowhere
 }
 
 // Dirs are the places a decision refers to. All are absolute and clean.

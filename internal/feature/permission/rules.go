@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/caseblind"
 	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 )
@@ -27,9 +28,9 @@ type Rules struct {
 // Env is what compiling rules needs to know.
 type Env struct {
 	Dirs    Dirs
-	Fold    bool     // the file system ignores case
-	Resolve Resolver // nil: no path is a link
-	Known   []string // names of the tools there are, to warn of rules about none; nil: do not warn
+	Folds   func(dir string) bool // whether names in a folder ignore case; nil: nowhere
+	Resolve Resolver              // nil: no path is a link
+	Known   []string              // names of the tools there are, to warn of rules about none; nil: do not warn
 
 	Accounts *Accounts // of command lines that were read already; nil: none
 }
@@ -74,7 +75,8 @@ type compiled struct {
 type pathRule struct {
 	whole   bool // everything under the base
 	pattern pathpattern.Pattern
-	bases   []string // the anchor as written and resolved
+	folded  pathpattern.Pattern // of deny and ask rules: over the keys of names, where folders ignore case
+	bases   []string            // the anchor as written and resolved
 }
 
 type shellIndex struct {
@@ -341,7 +343,7 @@ func (c *compiler) path(t *toolRules, x *compiled, spec string) {
 	if rest == "/" {
 		x.path.whole = true
 	} else {
-		p, err := pathpattern.Compile(rest, pathpattern.Options{Fold: c.env.Fold && x.rule.List != AllowList})
+		p, err := pathpattern.Compile(rest, pathpattern.Options{})
 		switch {
 		case errors.Is(err, pathpattern.ErrEmpty), errors.Is(err, pathpattern.ErrUnclosed):
 			c.problem(x.rule, x.rule.List != AllowList, true, "%w", err)
@@ -350,7 +352,12 @@ func (c *compiler) path(t *toolRules, x *compiled, spec string) {
 			c.problem(x.rule, x.rule.List != AllowList, true, "a path rule cannot be turned round with !")
 			return
 		}
-		x.path.pattern = p
+		x.path.pattern, x.path.folded = p, p
+		if c.env.Folds != nil && x.rule.List != AllowList {
+			if q, err := pathpattern.Compile(caseblind.Key(rest), pathpattern.Options{Fold: true}); err == nil {
+				x.path.folded = q
+			}
+		}
 	}
 	if anchor == pathpattern.AtSource && looksAbsolute(spec) && x.rule.List != AllowList {
 		c.problem(x.rule, false, false, "/%s starts from %s; for an absolute path write //%s", strings.TrimPrefix(spec, "/"), base, strings.TrimPrefix(spec, "/"))

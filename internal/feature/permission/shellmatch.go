@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/caseblind"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
 )
@@ -328,18 +329,13 @@ func (s *shellEval) criticalPath(p string) bool {
 			return true
 		}
 	}
-	if h := s.pol.Dirs.Home; h != "" {
-		if _, ok := pathpattern.Rel(p, h); ok {
+	fold := s.foldsAt(p)
+	for _, d := range append([]string{s.pol.Dirs.Home, s.req.Cwd}, s.workDirs()...) {
+		if _, ok := relTo(p, d, fold); ok && d != "" {
 			return true
 		}
 	}
-	for _, d := range s.workDirs() {
-		if _, ok := pathpattern.Rel(p, d); ok {
-			return true
-		}
-	}
-	_, ok := pathpattern.Rel(p, s.req.Cwd)
-	return ok
+	return false
 }
 
 // criticalGlob judges an unexpanded pattern: one that takes everything in a critical place, or could
@@ -355,13 +351,17 @@ func (s *shellEval) criticalGlob(pattern string) bool {
 			return true
 		}
 	}
-	p, err := pathpattern.Compile(pattern, pathpattern.Options{})
+	key := func(name string) string { return name }
+	if s.foldsAt(path.Join(pathpattern.LiteralHead(pattern), "x")) {
+		key = caseblind.Key
+	}
+	p, err := pathpattern.Compile(key(pattern), pathpattern.Options{})
 	if err != nil {
 		return true
 	}
 	for _, c := range append([]string{s.pol.Dirs.Home, s.req.Cwd}, s.workDirs()...) {
 		for ; c != "" && c != "/"; c = path.Dir(c) {
-			if p.Match(c[1:], true) {
+			if p.Match(key(c[1:]), true) {
 				return true
 			}
 		}

@@ -398,14 +398,16 @@ func (e *eval) cdCommand() Decision {
 	}
 	pl := e.placeOf(clean(e.req.Cwd, target))
 	whole := func(r *compiled, p string) bool {
+		fold := r.rule.List != AllowList && e.foldsAt(p)
+		pattern := r.path.of(fold)
 		for _, b := range r.path.bases {
-			rel, ok := e.relTo(b, p, e.folds(r))
+			rel, ok := relTo(b, p, fold)
 			switch {
 			case !ok:
-			case r.path.whole, rel != "" && r.path.pattern.Match(rel, true):
+			case r.path.whole, rel != "" && pattern.Match(rel, true):
 				return true
 			default:
-				if root, below := strings.CutSuffix(r.path.pattern.String(), "/**"); below && strings.TrimPrefix(root, "/") == rel {
+				if root, below := strings.CutSuffix(pattern.String(), "/**"); below && strings.TrimPrefix(root, "/") == rel {
 					return true
 				}
 			}

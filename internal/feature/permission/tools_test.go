@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 )
 
 // call describes one call of a tool that is not a shell.
@@ -227,21 +228,65 @@ func TestResolveLinksNamesHops(t *testing.T) {
 	}
 }
 
-func TestCaseInsensitiveFileSystem(t *testing.T) {
-	fold := func(r *Request, p *Policy) {
-		p.Fold = true
-		p.Rules = Compile([]Rule{{List: DenyList, Text: "Read(~/Vault/**)"}, {List: AllowList, Text: "Edit(/Docs/**)", Base: "/home/dev/app"}}, Env{Dirs: p.Dirs, Fold: true})
-	}
-	for path, want := range map[string]Behavior{"/home/dev/VAULT/a": Deny, "/home/dev/vault/a": Deny, "/home/dev/other": Ask} {
-		if d := decideCall(t, Default, nil, call{tool: "Read", uses: read(path)}, fold); d.Behavior != want {
-			t.Errorf("%s: %s, want %s", path, d.Behavior, want)
+// The folders /home/dev/app/blind and /mnt/blind ignore case, and so does what lies in them.
+func blind(dir string) bool {
+	for _, d := range []string{"/home/dev/app/blind", "/home/dev/Blind", "/mnt/blind"} {
+		if _, ok := pathpattern.Rel(d, dir); ok {
+			return true
 		}
 	}
-	if d := decideCall(t, Default, nil, call{tool: "Write", uses: edit("/home/dev/app/docs/a")}, fold); d.Behavior != Ask {
+	return false
+}
+
+func TestKF128_RulesFoldWhereTheFolderDoes(t *testing.T) {
+	with := func(lines ...string) func(*Request, *Policy) {
+		return func(_ *Request, p *Policy) {
+			p.Folds = blind
+			var rules []Rule
+			for _, l := range lines {
+				rules = append(rules, Rule{List: map[byte]List{'-': DenyList, '+': AllowList, '?': AskList}[l[0]], Text: l[1:]})
+			}
+			p.Rules = Compile(rules, Env{Dirs: p.Dirs, Folds: blind})
+		}
+	}
+	deny := with("-Read(.env)", "-Read(~/Blind/Vault/**)", "-Read(//mnt/blind/caf\u00e9)", "-Edit(/blind/[A-C]*.txt)")
+	for path, want := range map[string]Behavior{
+		"/home/dev/app/blind/.env": Deny, "/home/dev/app/blind/.ENV": Deny, "/home/dev/app/blind/x/.eNv": Deny, "/home/dev/app/blind/.en\u200dv": Deny,
+		"/home/dev/app/.env": Deny, "/home/dev/app/.ENV": Allow, // this folder keeps them apart
+		"/home/dev/Blind/VAULT/a": Deny, "/home/dev/Blind/vault/a": Deny, "/home/dev/Blind/other": Ask,
+		"/mnt/blind/CAFE\u0301": Deny, "/mnt/blind/caf\u00c9/x": Deny, "/mnt/blind/cafe": Ask,
+	} {
+		if d := decideCall(t, Default, nil, call{tool: "Read", uses: read(path)}, deny); d.Behavior != want {
+			t.Errorf("Read %q: %s, want %s", path, d.Behavior, want)
+		}
+	}
+	for command, want := range map[string]Behavior{
+		"cat blind/.ENV": Deny, "cat blind/.[E]nv": Ask, "cat .ENV": Allow, "cat < blind/.Env": Deny, "cd blind && cat .ENV": Deny,
+	} {
+		if d := decideLine(t, Default, nil, command, deny); d.Behavior != want {
+			t.Errorf("%s: %s (%s), want %s", command, d.Behavior, d.Reason.Text, want)
+		}
+	}
+	for path, want := range map[string]Behavior{"/home/dev/app/blind/a1.TXT": Deny, "/home/dev/app/blind/B.txt": Deny, "/home/dev/app/blind/d.txt": Allow} {
+		if d := decideCall(t, AcceptEdits, nil, call{tool: "Write", uses: edit(path)}, deny); d.Behavior != want {
+			t.Errorf("Write %s: %s, want %s", path, d.Behavior, want)
+		}
+	}
+	if d := decideCall(t, Default, nil, call{tool: "Write", uses: edit("/home/dev/app/blind/docs/a")}, with("+Edit(/blind/Docs/**)")); d.Behavior != Ask {
 		t.Errorf("an allow rule ignores case: %s", d.Behavior)
 	}
-	if d := decideCall(t, AcceptEdits, nil, call{tool: "Write", uses: edit("/home/dev/app/.GIT/config")}, fold); d.Behavior != Ask {
-		t.Errorf("protected in another case: %s", d.Behavior)
+	for path, want := range map[string]Behavior{
+		"/home/dev/app/blind/.GIT/config": Ask, "/home/dev/app/blind/.G\u0131t/config": Ask, "/home/dev/app/blind/.Bashrc": Ask, "/home/dev/app/.GIT/config": Allow,
+	} {
+		if d := decideCall(t, AcceptEdits, nil, call{tool: "Write", uses: edit(path)}, with()); d.Behavior != want {
+			t.Errorf("protected, Write %q: %s, want %s", path, d.Behavior, want)
+		}
+	}
+	all := func(r *Request, p *Policy) { with("+Bash")(r, p); p.Folds = func(string) bool { return true } }
+	for command, want := range map[string]Behavior{"rm -rf /HOME/Dev": Ask, "rm -rf /HOME/DEV/*": Ask, "rm -rf build": Allow} {
+		if d := decideLine(t, Bypass, nil, command, all); d.Behavior != want {
+			t.Errorf("%s: %s, want %s", command, d.Behavior, want)
+		}
 	}
 }
 

@@ -49,8 +49,3 @@ func Rel(dir, path string) (string, bool) {
 	}
 	return rest[1:], true
 }
-
-// RelFold is Rel on a file system that ignores case; what it returns is in lower case.
-func RelFold(dir, path string) (string, bool) {
-	return Rel(strings.ToLower(dir), strings.ToLower(path))
-}
