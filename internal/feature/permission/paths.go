@@ -11,6 +11,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/caseblind"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
+	"github.com/myelin-agent/myelin/internal/sys/protected"
 )
 
 // Resolution is where an absolute path leads.
@@ -335,54 +336,10 @@ func (e *eval) protectedPath(p string) string {
 	for rest != "" {
 		rest = strings.TrimPrefix(rest, "/")
 		seg, after, _ := strings.Cut(rest, "/")
-		if why := protectedSegment(seg, after); why != "" {
+		if why := protected.Asks(seg, after); why != "" {
 			return why
 		}
 		rest = after
-	}
-	return ""
-}
-
-// protectedSegment judges one name of a path and what follows it.
-func protectedSegment(seg, after string) string {
-	if seg == "" {
-		return ""
-	}
-	if seg[0] != '.' {
-		switch seg {
-		case "bunfig.toml", "lefthook.yml", "lefthook.yaml", "gradle-wrapper.properties", "maven-wrapper.properties", "pyrightconfig.json":
-			if after == "" {
-				return seg
-			}
-		}
-		return ""
-	}
-	next, rest, _ := strings.Cut(after, "/")
-	switch seg {
-	case ".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".myelin":
-		return seg
-	case ".claude":
-		if next == "worktrees" && rest != "" {
-			return ""
-		}
-		return seg
-	case ".config":
-		switch {
-		case next == "git", next == "fish" && (rest == "config.fish" || strings.HasPrefix(rest, "conf.d") || strings.HasPrefix(rest, "functions") || rest == ""),
-			next == "nushell" && (rest == "config.nu" || rest == "env.nu" || rest == "login.nu" || strings.HasPrefix(rest, "autoload") || rest == ""):
-			return seg + "/" + next
-		}
-		return ""
-	}
-	if after != "" {
-		return ""
-	}
-	switch seg {
-	case ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".bash_logout",
-		".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".profile", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml",
-		".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs", ".bunfig.toml", ".bazelrc", ".bazelversion", ".bazeliskrc",
-		".pre-commit-config.yaml", ".lefthook.yml", ".lefthook.yaml", ".devcontainer.json", ".ripgreprc", ".mcp.json", ".claude.json":
-		return seg
 	}
 	return ""
 }

@@ -87,7 +87,7 @@ var sideways = map[string][]string{
 	"core provider":   {"msg"},
 	"core proto":      {"msg"},
 	"sys fingerprint": {"proc", "shellsyntax", "visible"},
-	"sys sandbox":     {"netname", "nolink", "proc"},
+	"sys sandbox":     {"gitrepo", "netname", "nolink", "proc", "protected", "watch"},
 	"sys gitrepo":     {"nolink", "proc"},
 	"sys search":      {"nolink", "textfile", "pathpattern"},
 	"sys proc":        {"nolink"},

@@ -46,7 +46,7 @@ func example(t *testing.T) (*plan, Config, string) {
 	}
 	b := New(Options{StateDir: base + "/state"})
 	t.Cleanup(b.Close)
-	p, err := b.plan(cfg)
+	p, err := b.plan(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestPlanRefuses(t *testing.T) {
 		"everything hidden": {DenyRead: []string{"/"}},
 		"bad pattern":       {DenyRead: []string{"/var/tmp/[a"}},
 	} {
-		if _, err := b.plan(cfg); err == nil {
+		if _, err := b.plan(t.Context(), cfg); err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}
@@ -190,7 +190,7 @@ func TestProtectedPathsCannotBeOpened(t *testing.T) {
 	}
 	home := base + "/home"
 	b := New(Options{StateDir: base + "/state"})
-	p, err := b.plan(Config{
+	p, err := b.plan(t.Context(), Config{
 		Dir: home + "/p", Protect: []string{home + "/.myelin"},
 		Write: []string{home, home + "/p", home + "/.myelin/hooks", home + "/p/.claude/skills", home + "/p/.git/hooks", home + "/p/.myelin/worktrees/w"},
 	})

@@ -106,7 +106,7 @@ func (j bwrapJob) steps() ([]step, error) {
 	}
 	out = append(out, self)
 	if !j.plan.free {
-		for _, m := range j.plan.mounts() {
+		for _, m := range j.plan.mounted {
 			s := step{Kind: m.kind, Path: m.path}
 			if m.kind == hideDir || m.kind == hideFile {
 				from, err := j.standIn(m.path, m.kind == hideDir, j.plan.open(m))

@@ -29,12 +29,15 @@ type Config struct {
 	UnixSockets bool     // sockets of the local machine may be made
 	DropEnv     []string // environment variables to take away; a "*" stands for any text
 
-	AllowPartial bool     // the lesser level will do where there is no better
-	Nested       bool     // inside a container: use its /proc, which shows its processes
-	Bwrap        string   // absolute path of bubblewrap; empty: by PATH
-	Container    *Engine  // run in a container instead
-	Quarantine   string   // folder that takes what was put where it must not be; needed unless FilesFree or ReadOnly
-	Ignore       []string // violations that name one of these paths or hosts are not reported
+	AllowPartial bool    // the lesser level will do where there is no better
+	Nested       bool    // inside a container: use its /proc, which shows its processes
+	Bwrap        string  // absolute path of bubblewrap; empty: by PATH
+	Container    *Engine // run in a container instead
+	// Keep is asked, once the program has ended, which changes at places that are only watched may stay;
+	// the others are put back. It may wait for a person. Nil: all are put back.
+	Keep       func([]Change) (kept []Change)
+	Quarantine string   // folder that takes what was put where it must not be; needed unless FilesFree or ReadOnly
+	Ignore     []string // violations that name one of these paths or hosts are not reported
 }
 
 // Network says what a program may talk to. The zero Network lets nothing out.

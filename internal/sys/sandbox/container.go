@@ -63,7 +63,7 @@ func containerArgs(cfg Config, p *plan, spec proc.Spec, podman bool) ([]string, 
 	if podman {
 		args = append(args, "--userns=keep-id")
 	}
-	for _, m := range p.mounts() {
+	for _, m := range p.mounted {
 		if strings.ContainsAny(m.path, ",\n") {
 			return nil, fmt.Errorf("%w: a container cannot be given the path %q", ErrUnavailable, m.path)
 		}

@@ -1,13 +1,16 @@
 package sandbox
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -39,24 +42,91 @@ type seen struct {
 	flat   bool // its content does not count
 }
 
-// snapshot is what the protected paths of a plan were before a program, by path. Entries of
-// protected folders are in it, too.
-type snapshot map[string]seen
+// snapshot is what the protected paths of a plan were at a moment. Entries of protected folders are in
+// it, too. It is nil when nothing is protected.
+type snapshot struct {
+	near, far map[string]seen // by path; far is shared and not changed once made
+	list      *farGuards      // what far is of
+}
 
-// look records the protected paths.
-func (b *Box) look(p *plan) snapshot {
-	if p.free || len(p.guards) == 0 {
+// farLook is what the guards of the index were at a moment.
+type farLook struct {
+	of   *farGuards
+	seq  uint64
+	seen map[string]seen
+}
+
+// at is what was seen at a path.
+func (s *snapshot) at(path string) seen {
+	if is, ok := s.near[path]; ok {
+		return is
+	}
+	return s.far[path]
+}
+
+// look records the protected paths as they are now; the index must have been brought to this moment, and
+// p be planned for it.
+func (b *Box) look(p *plan) *snapshot {
+	if p.free || len(p.near)+len(p.far.list) == 0 {
 		return nil
 	}
-	s := snapshot{}
-	for _, g := range p.guards {
-		b.lookAt(s, g.path, g.flat)
+	s := &snapshot{near: map[string]seen{}, list: p.far}
+	for _, g := range p.near {
+		b.lookAt(s.near, g.path, g.flat || p.whole[g.path])
 	}
+	s.far = b.lookFar(p)
 	return s
 }
 
+// lookFar looks at the guards of the index, or only at those that changed since it did so last.
+func (b *Box) lookFar(p *plan) map[string]seen {
+	b.mu.Lock()
+	last := b.base
+	b.mu.Unlock()
+	out, changed, known := map[string]seen(nil), []string(nil), false
+	if last.seen != nil && last.of.key == p.far.key {
+		changed, known = b.tree.Changed(last.seq)
+	}
+	switch {
+	case known && len(changed) == 0 && last.of == p.far:
+		return last.seen
+	case known:
+		out = maps.Clone(last.seen)
+		for _, path := range changed {
+			b.lookAgain(out, last.of, p.far, path)
+		}
+	default:
+		out = make(map[string]seen, len(p.far.list))
+		for _, g := range p.far.list {
+			b.lookAt(out, g.path, g.flat)
+		}
+	}
+	b.mu.Lock()
+	b.base = farLook{p.far, p.seq, out}
+	b.mu.Unlock()
+	return out
+}
+
+// lookAgain looks at the guards of one path that changed.
+func (b *Box) lookAgain(s map[string]seen, was, is *farGuards, path string) {
+	any := func(guard) bool { return true }
+	if g := was.over(path, any); g != nil {
+		maps.DeleteFunc(s, func(p string, _ seen) bool { return within(p, g.path) })
+	}
+	if g := is.over(path, any); g != nil {
+		b.lookAt(s, g.path, g.flat)
+	}
+	if filepath.Base(path) == "HEAD" || filepath.Base(path) == ".git" { // others come and go with it
+		for _, g := range is.list {
+			if _, had := s[g.path]; !had && within(g.path, filepath.Dir(path)) {
+				b.lookAt(s, g.path, g.flat)
+			}
+		}
+	}
+}
+
 // lookAt records a path and, unless flat, what it holds.
-func (b *Box) lookAt(s snapshot, path string, flat bool) {
+func (b *Box) lookAt(s map[string]seen, path string, flat bool) {
 	st, err := os.Lstat(path)
 	if err != nil {
 		s[path] = seen{}
@@ -73,7 +143,7 @@ func (b *Box) lookAt(s snapshot, path string, flat bool) {
 	}
 	n := 0
 	_ = filepath.WalkDir(path, func(sub string, d fs.DirEntry, err error) error { // what cannot be listed is as good as not there
-		if err != nil || sub == path {
+		if err != nil || sub == path || strings.HasSuffix(sub, ".sample") { // git's own examples, which nobody runs
 			return nil
 		}
 		if n++; n > lookEntries {
@@ -161,80 +231,93 @@ func (s seen) unchanged(o seen) bool {
 	return s.hashed && o.hashed && s.hash == o.hash
 }
 
-// check compares the protected paths with what they were. Whatever was put there or changed is moved
-// to the quarantine, what was there before is restored where it is known, and both are told. What a
-// mount has held all the time can only have been changed from outside, by the user or by this
-// program, and is left alone.
-func (c *Command) check() (found []Violation, notes []string) {
+// check compares the protected paths with what they were. Whatever was put there or changed is moved to
+// the quarantine, what was there before is restored where it is known, and both are told. What a mount
+// has held all the time can only have been changed from outside, by the user or by this program, and is
+// left alone; so is a new repository that runs nothing. Changes at places that are only watched are left
+// for the end, and returned.
+func (c *Command) check() (found []Violation, watched []Change, notes []string) {
 	c.looking.Lock()
 	defer c.looking.Unlock()
 	if c.before == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	b, p, before := c.box, c.plan, c.before
+	changed, now, err := c.changes()
+	if err != nil {
+		return nil, nil, []string{"the check of protected places: " + err.Error()}
+	}
+	var moved []string
+	for _, path := range changed {
+		if slices.ContainsFunc(moved, func(m string) bool { return path != m && within(path, m) }) {
+			continue // went with its folder
+		}
+		if c.watches(path) {
+			watched = append(watched, Change{Path: path, is: now.at(path), was: c.before.at(path)})
+			continue
+		}
+		v, err := c.box.putAside(path, now.at(path), c.before.at(path), c.cfg.Quarantine)
+		if err != nil {
+			notes = append(notes, err.Error())
+		}
+		if is, was := now.at(path), c.before.at(path); movesAway(is, was) {
+			moved = append(moved, path)
+		}
+		found = append(found, v)
+	}
+	return found, watched, notes
+}
+
+// changes lists the protected paths that are not what they were, without those that may be. Caller
+// holds looking.
+func (c *Command) changes() ([]string, *snapshot, error) {
+	b, p := c.box, c.plan
+	seq, err := b.tree.Sync(context.Background())
+	if err != nil {
+		return nil, nil, err
+	}
+	p.seq = seq
+	b.guards(p)
 	now := b.look(p)
-	var changed []string
-	for path := range now {
-		if !now[path].unchanged(before[path]) {
-			changed = append(changed, path)
+	if now == nil {
+		now = &snapshot{list: p.far}
+	}
+	changed := differing(c.before.near, now.near)
+	if len(c.before.far) != len(now.far) || c.before.list != now.list || !sameMap(c.before.far, now.far) {
+		changed = append(changed, differing(c.before.far, now.far)...)
+	}
+	slices.Sort(changed)
+	changed = slices.Compact(changed)
+	news := c.newRepositories()
+	changed = slices.DeleteFunc(p.withoutSoft(changed), func(path string) bool {
+		return p.byOthers(path) || news(path) || harmlessConfig(b.files, path, c.before.at(path), now.at(path))
+	})
+	return changed, now, nil
+}
+
+func sameMap(a, b map[string]seen) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// differing lists the paths at which two looks differ.
+func differing(before, now map[string]seen) []string {
+	var out []string
+	for path, is := range now {
+		if !is.unchanged(before[path]) {
+			out = append(out, path)
 		}
 	}
 	for path, was := range before {
 		if _, still := now[path]; !still && was.exists {
-			changed = append(changed, path)
+			out = append(out, path)
 		}
 	}
-	slices.Sort(changed)
-	changed = slices.DeleteFunc(p.withoutSoft(changed), func(path string) bool {
-		return p.byOthers(path) || harmlessConfig(b.files, path, before[path], now[path])
-	})
-	var moved []string
-	for _, path := range changed {
-		if slices.ContainsFunc(moved, func(m string) bool { return path != m && within(path, m) && !before[path].exists }) {
-			continue // went with its folder
-		}
-		v, err := b.putAside(path, now[path], before[path], c.cfg.Quarantine)
-		if err != nil {
-			notes = append(notes, err.Error())
-		}
-		moved = append(moved, path)
-		found = append(found, v)
-	}
-	return found, notes
-}
-
-// Accept says that this program itself has just written these paths, so that the integrity check of
-// the commands that run takes them as they now are. Paths that are not protected are ignored.
-func (b *Box) Accept(paths ...string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for c := range b.live {
-		for _, path := range paths {
-			c.accept(clean(path))
-		}
-	}
-}
-
-// accept takes a path, and what lies below it, as it is. Caller holds the box's mu.
-func (c *Command) accept(path string) {
-	c.looking.Lock()
-	defer c.looking.Unlock()
-	for _, g := range c.plan.guards {
-		if within(path, g.path) {
-			c.box.lookAt(c.before, path, g.flat)
-			for dir := filepath.Dir(path); within(dir, g.path); dir = filepath.Dir(dir) {
-				if st, err := os.Lstat(dir); err == nil {
-					c.before[dir] = c.box.files.see(dir, st)
-				}
-			}
-		}
-	}
+	return out
 }
 
 // withoutSoft drops the names that only together make a repository, unless they do.
 func (p *plan) withoutSoft(changed []string) []string {
 	soft := map[string]bool{}
-	for _, g := range p.guards {
+	for _, g := range p.near {
 		if g.soft {
 			soft[g.path] = true
 		}
@@ -242,6 +325,11 @@ func (p *plan) withoutSoft(changed []string) []string {
 	return slices.DeleteFunc(changed, func(path string) bool {
 		return soft[path] && filepath.Base(path) != "HEAD" && !isGitDir(filepath.Dir(path))
 	})
+}
+
+// movesAway says whether what is at a path now has to go: not a folder that was one before.
+func movesAway(is, was seen) bool {
+	return is.exists && !(was.exists && is.mode.IsDir() && was.mode.IsDir())
 }
 
 // putAside moves what is at path to the quarantine and restores what was there.
@@ -255,7 +343,7 @@ func (b *Box) putAside(path string, is, was seen, quarantine string) (Violation,
 	default:
 		v.Detail = "it was changed"
 	}
-	if is.exists && !(is.mode.IsDir() && was.mode.IsDir()) {
+	if movesAway(is, was) {
 		to, err := quarantinePath(quarantine, path)
 		if err == nil {
 			err = move(path, to)

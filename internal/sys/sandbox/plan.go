@@ -2,53 +2,74 @@ package sandbox
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // plan is a config brought to the paths of this moment: links resolved, wildcards expanded, what is
 // missing named.
 type plan struct {
-	write  []string        // writable roots, links resolved
-	git    []string        // those of them that are a repository shared by worktrees
-	temp   []string        // those of them that are temporary or caches: nothing in them is protected
-	guards []guard         // protected paths inside them
-	ro     []string        // read-only inside a writable root
-	hide   []string        // may not be read, exist
-	reopen []string        // readable again inside hide
-	held   map[string]held // protected paths that a mount holds, and what lies there
-	free   bool            // files are not confined
-	notes  []string
+	dir      string          // the directory the work belongs to
+	home     string          // the user's
+	write    []string        // writable roots, links resolved
+	git      []string        // those of them that are a repository shared by worktrees
+	temp     []string        // those of them that are temporary or caches: nothing in them is protected
+	always   []string        // protected whatever else is said
+	denied   []guard         // what may not be written by the rules: mounted as far as there is something
+	patterns []string        // the same with wildcards: what matches is denied, also what comes to match
+	near     []guard         // what is protected in the writable roots by rules and by path
+	far      *farGuards      // the same by name, from the index
+	whole    map[string]bool // guards that a mount holds with all they have in them
+	mounted  []mount         // the steps of making the file system
+	hide     []string        // may not be read, exist
+	reopen   []string        // readable again inside hide
+	held     map[string]held // protected paths that a mount holds, and what lies there
+	free     bool            // files are not confined
+	seq      uint64          // the moment of the index
+	notes    []string
 }
 
+// mostMounts bounds the mounts that protect: each costs something with every command. What is
+// left over is looked after.
+const mostMounts = 40
+
 // plan works out what cfg means now.
-func (b *Box) plan(cfg Config) (*plan, error) {
+func (b *Box) plan(ctx context.Context, cfg Config) (*plan, error) {
 	if cfg.FilesFree {
 		return &plan{free: true}, nil
 	}
 	p := &plan{}
+	p.home, _ = os.UserHomeDir() // none: no start file is live
 	if err := p.roots(cfg); err != nil {
 		return nil, err
 	}
-	if !cfg.ReadOnly {
-		p.protect(cfg)
+	if real, err := filepath.EvalSymlinks(cfg.Dir); cfg.Dir != "" && err == nil {
+		p.dir = real
+	}
+	p.alwaysProtected(cfg)
+	if err := b.index(ctx, p, cfg); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	for _, d := range cfg.DenyWrite {
-		if strings.ContainsAny(clean(d), "*?[") && !exists(clean(d)) {
-			p.note("write rule %s has a wildcard and is left out: the sandbox binds folders", d)
-			continue
+		if err := b.denyWrite(p, d); err != nil {
+			return nil, err
 		}
-		p.denyWrite(clean(d))
 	}
-	return p, b.reading(p, cfg)
+	p.far = &farGuards{}
+	if !cfg.ReadOnly {
+		b.guards(p)
+		p.withoutProtectedRoots()
+	}
+	if err := b.reading(p, cfg); err != nil {
+		return nil, err
+	}
+	p.mounted = p.mounts()
+	return p, nil
 }
 
 func (p *plan) note(format string, args ...any) {
@@ -114,53 +135,39 @@ func forbidden(path string) bool {
 	return within(path, "/proc") || within(path, "/sys") || within(path, "/dev")
 }
 
-// protect adds the protected paths that lie in the writable roots, and takes out roots that lie in
-// protected paths.
-func (p *plan) protect(cfg Config) {
-	home, _ := os.UserHomeDir() // none: no start file is live
-	always := make([]string, 0, len(cfg.Protect))
+// alwaysProtected resolves what is protected whatever else is said.
+func (p *plan) alwaysProtected(cfg Config) {
 	for _, x := range cfg.Protect {
 		x = clean(x)
 		if real, err := filepath.EvalSymlinks(x); err == nil && real != x {
-			always = append(always, real)
+			p.always = append(p.always, real)
 		}
-		always = append(always, x)
+		p.always = append(p.always, x)
 	}
-	temp := map[string]bool{}
-	for _, t := range p.temp {
-		temp[t] = true
-	}
-	var all []guard
-	for _, w := range p.write {
-		if !temp[w] && !slices.Contains(p.git, w) { // the guards of a shared repository are those of its worktree
-			all = append(all, guards(w, home)...)
-		}
-	}
-	if dir, err := filepath.EvalSymlinks(cfg.Dir); cfg.Dir != "" && err == nil {
-		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-			if p.writable(dir) && !slices.Contains(p.write, dir) {
-				all = append(all, projectGuards(dir)...)
-			}
-		}
-	}
+}
+
+// withoutProtectedRoots takes out roots that lie in protected paths.
+func (p *plan) withoutProtectedRoots() {
 	p.write = slices.DeleteFunc(p.write, func(w string) bool {
-		bad := !temp[w] && (slices.ContainsFunc(always, func(a string) bool { return inside(w, a) }) ||
-			slices.ContainsFunc(all, func(g guard) bool { return !g.soft && inside(w, g.path) }))
+		bad := !slices.Contains(p.temp, w) && (slices.ContainsFunc(p.always, func(a string) bool { return inside(w, a) }) ||
+			slices.ContainsFunc(p.near, func(g guard) bool { return !g.soft && !p.denies(g) && inside(w, g.path) }) || p.far.closes(w))
 		if bad {
 			p.note("%s is protected and cannot be made writable", w)
 		}
 		return bad
 	})
-	for _, a := range always {
-		all = append(all, guard{path: a, flat: true})
-	}
-	seen := map[string]bool{}
-	for _, g := range all {
-		if !seen[g.path] && p.writable(g.path) && !temp[g.path] && !p.holdsRoot(g, temp) {
-			seen[g.path] = true
-			p.guards = append(p.guards, g)
-		}
-	}
+}
+
+// denies says whether a guard comes from a rule, and not from what the place is.
+func (p *plan) denies(g guard) bool {
+	return slices.ContainsFunc(p.denied, func(d guard) bool { return d.path == g.path })
+}
+
+// guardable says whether a path can be written, so that protecting it means something.
+func (p *plan) guardable(path string) bool {
+	return slices.ContainsFunc(p.write, func(w string) bool {
+		return within(path, w) && !slices.Contains(p.temp, w)
+	})
 }
 
 // inside is [within], but for work that was put into a protected folder on purpose: worktrees.
@@ -168,8 +175,8 @@ func inside(path, protected string) bool {
 	return within(path, protected) && !strings.HasPrefix(path, protected+"/worktrees/")
 }
 
-// holdsRoot reports whether a missing guard would have to be stubbed over a writable root.
-func (p *plan) holdsRoot(g guard, temp map[string]bool) bool {
+// holdsRoot reports whether a missing guard would have to be made above a writable root.
+func (p *plan) holdsRoot(g guard) bool {
 	return !exists(g.path) && slices.ContainsFunc(p.write, func(w string) bool { return within(w, g.path) })
 }
 
@@ -178,39 +185,40 @@ func (p *plan) writable(path string) bool {
 	return slices.ContainsFunc(p.write, func(w string) bool { return within(path, w) })
 }
 
-// denyWrite cuts a path out of the writable roots.
-func (p *plan) denyWrite(path string) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		if real != path && p.writable(path) { // the link itself must not be swapped either
-			p.guards = append(p.guards, guard{path: path})
+// denyWrite cuts what a rule names out of the writable roots: what is there is mounted, what is not there
+// yet, or a link, is looked after.
+func (b *Box) denyWrite(p *plan, rule string) error {
+	path := clean(rule)
+	if hasWildcard(path) && !exists(path) {
+		if _, err := b.matches(rule); err != nil {
+			return fmt.Errorf("%w: write rule %s: %w", ErrUnavailable, rule, err)
 		}
-		path = real
+		p.patterns = append(p.patterns, rule)
+		return nil
 	}
-	if !p.writable(path) {
-		return
+	p.denied = append(p.denied, guard{path: path})
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+		p.denied = append(p.denied, guard{path: real})
 	}
-	if !exists(path) {
-		p.guards = append(p.guards, guard{path: path})
-		return
-	}
-	p.ro = append(p.ro, path)
+	return nil
 }
+
+func hasWildcard(path string) bool { return strings.ContainsAny(path, "*?[{") }
 
 // reading works out what may not be read. A wildcard stands for what matches now.
 func (b *Box) reading(p *plan, cfg Config) error {
 	for _, d := range cfg.DenyRead {
 		matches := []string{clean(d)}
-		if strings.ContainsAny(d, "*?[{") && !exists(clean(d)) {
+		if hasWildcard(d) && !exists(clean(d)) {
 			var err error
-			if matches, err = b.globs.expand(d); err != nil {
+			if matches, err = b.matches(d); err != nil {
 				return fmt.Errorf("%w: read rule %s: %w", ErrUnavailable, d, err)
 			}
 		}
 		for _, m := range matches {
 			real, err := filepath.EvalSymlinks(m)
 			switch {
-			case errors.Is(err, os.ErrNotExist):
-				p.note("%s does not exist, so that there is nothing to hide", m)
+			case errors.Is(err, os.ErrNotExist): // nothing to hide
 			case err != nil:
 				return fmt.Errorf("%w: read rule %s: %w", ErrUnavailable, d, err)
 			case real == "/":
@@ -258,7 +266,8 @@ const (
 	memory                    // an empty folder in memory
 )
 
-// mounts lists the steps, parents before what lies in them.
+// mounts lists the steps, parents before what lies in them. Guards that a mount holds need not be looked
+// into afterwards.
 func (p *plan) mounts() []mount {
 	at := map[string]mountKind{}
 	put := func(kind mountKind, path string) {
@@ -269,25 +278,7 @@ func (p *plan) mounts() []mount {
 	for _, w := range p.write {
 		put(p.bindKind(w), w)
 	}
-	guarded := func(path string) {
-		for _, dir := range p.between(path) {
-			put(p.bindKind(dir), dir)
-		}
-	}
-	for _, path := range p.ro {
-		guarded(path)
-		put(bindRO, path)
-	}
-	for _, g := range p.guards {
-		switch st, err := os.Lstat(g.path); {
-		case g.soft, g.only, err != nil:
-		case st.Mode()&os.ModeSymlink != 0:
-			p.linkTarget(g.path, put, guarded)
-		default:
-			guarded(g.path)
-			put(bindRO, g.path)
-		}
-	}
+	p.protect(at)
 	for _, h := range p.hide {
 		kind := hideFile
 		if isDir(h) {
@@ -314,25 +305,52 @@ func (p *plan) mounts() []mount {
 	return out
 }
 
+// protect mounts guards, the most important first, as far as mostMounts goes.
+func (p *plan) protect(at map[string]mountKind) {
+	left := mostMounts
+	p.whole = map[string]bool{}
+	for _, g := range p.inOrder() {
+		if left <= 0 {
+			return
+		}
+		if g.soft || g.only || g.watch || !p.guardable(g.path) {
+			continue
+		}
+		path, st := g.path, os.FileInfo(nil)
+		var err error
+		if st, err = os.Lstat(path); err != nil {
+			continue
+		}
+		link := st.Mode()&os.ModeSymlink != 0
+		if link { // the link itself no mount can hold; what it leads to can
+			if path, err = filepath.EvalSymlinks(path); err != nil || !p.guardable(path) || slices.Contains(p.write, path) {
+				continue
+			}
+		}
+		steps := map[string]mountKind{path: bindRO}
+		for _, dir := range p.between(path) {
+			steps[dir] = p.bindKind(dir)
+		}
+		for step, kind := range steps {
+			if old, there := at[step]; !there {
+				left--
+			} else if old >= kind {
+				continue
+			}
+			at[step] = kind
+		}
+		p.whole[g.path] = !link
+	}
+}
+
 // bindKind is how a path inside a writable root is bound: what was cut out of it stays so below, but
 // for the temporary folders.
 func (p *plan) bindKind(path string) mountKind {
-	cut := slices.ContainsFunc(p.ro, func(r string) bool { return within(path, r) })
+	cut := slices.ContainsFunc(p.denied, func(d guard) bool { return within(path, d.path) })
 	if cut && !slices.ContainsFunc(p.temp, func(t string) bool { return within(path, t) }) {
 		return bindRO
 	}
 	return bindRW
-}
-
-// linkTarget protects what a link at a protected place leads to. The link itself no mount can hold;
-// the integrity check does.
-func (p *plan) linkTarget(path string, put func(mountKind, string), guarded func(string)) {
-	target, err := filepath.EvalSymlinks(path)
-	if err != nil || !p.writable(target) || slices.Contains(p.write, target) {
-		return
-	}
-	guarded(target)
-	put(bindRO, target)
 }
 
 // held is what lies at a path on which a mount was made. It is kept open, so that its number is not
@@ -345,7 +363,7 @@ type held struct {
 // hold remembers what the mounts of the protected paths were made on.
 func (p *plan) hold() {
 	p.held = map[string]held{}
-	for _, m := range p.mounts() {
+	for _, m := range p.mounted {
 		if m.kind != bindRO {
 			continue
 		}
@@ -402,73 +420,4 @@ func (p *plan) covered(path string, kind mountKind) bool {
 		}
 	}
 	return false
-}
-
-// globCache keeps what wildcards stood for, for a moment.
-type globCache struct {
-	mu sync.Mutex // guards m
-	m  map[string]globEntry
-}
-
-type globEntry struct {
-	at    time.Time
-	found []string
-}
-
-const (
-	globAge = 5 * time.Second
-	globMax = 2_000_000 // entries looked at for one pattern
-)
-
-var errBroad = errors.New("the wildcard has to look at too many files; name a narrower folder")
-
-// expand returns what a pattern matches now.
-func (c *globCache) expand(pattern string) ([]string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e, ok := c.m[pattern]; ok && time.Since(e.at) < globAge {
-		return e.found, nil
-	}
-	base, rest := doublestar.SplitPattern(filepath.ToSlash(strings.TrimSuffix(pattern, "/**")))
-	if !doublestar.ValidatePattern(rest) {
-		return nil, errors.New("the pattern cannot be read")
-	}
-	found, err := match(base, rest)
-	if err != nil {
-		return nil, err
-	}
-	if c.m == nil {
-		c.m = map[string]globEntry{}
-	}
-	c.m[pattern] = globEntry{time.Now(), found}
-	return found, nil
-}
-
-// match walks base for what matches; a matched directory stands for its contents.
-func match(base, pattern string) ([]string, error) {
-	deep := strings.Contains(pattern, "**")
-	levels := strings.Count(pattern, "/")
-	var found []string
-	looked := 0
-	err := filepath.WalkDir(base, func(path string, d os.DirEntry, err error) error {
-		if looked++; looked > globMax {
-			return errBroad
-		}
-		if err != nil || path == base {
-			return nil // what cannot be listed by us cannot be by the program
-		}
-		rel, _ := filepath.Rel(base, path)
-		if ok, _ := doublestar.Match(pattern, filepath.ToSlash(rel)); ok {
-			found = append(found, path)
-			if d.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if d.IsDir() && (!deep && strings.Count(rel, "/") >= levels || d.Name() == "objects" && filepath.Base(filepath.Dir(path)) == ".git") {
-			return filepath.SkipDir
-		}
-		return nil
-	})
-	return found, err
 }

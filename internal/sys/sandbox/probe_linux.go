@@ -185,7 +185,9 @@ func (b *Box) runTrials(ctx context.Context, cfg Config, level Level, inside, tr
 	if err != nil {
 		return nil, err
 	}
-	c := &Command{box: b, cfg: try, plan: &plan{write: []string{real}}, probing: st}
+	p := &plan{write: []string{real}, far: &farGuards{}}
+	p.mounted = p.mounts()
+	c := &Command{box: b, cfg: try, plan: p, probing: st}
 	helper, err := b.helper()
 	if err != nil {
 		return nil, err

@@ -1,94 +1,238 @@
 package sandbox
 
 import (
-	"io/fs"
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/nolink"
+	"github.com/myelin-agent/myelin/internal/sys/protected"
 )
 
 // guard is one protected path.
 type guard struct {
-	path string
-	soft bool // an ordinary project may hold it: not mounted, and put aside only together with its likes
-	flat bool // what lies in it may be changed by this very program: only what it is counts, not what it holds
-	only bool // looked after, but not mounted: a mount above holds it, or this program must be able to make it
+	path  string
+	watch bool // it can be written, and what changed may be kept
+	soft  bool // an ordinary project may hold it: not mounted, and put aside only together with its likes
+	flat  bool // what lies in it may be changed by this very program, or is held by a mount: only what it is counts
+	only  bool // looked after, but not mounted: a mount above holds it, or this program must be able to make it
 }
 
-// projectNames are protected in the directory of the work and in every one above it, as far as
-// that can be written. They make programs like this one run or load something.
+// projectNames are what of a folder .myelin makes programs like this one run or load something.
 var projectNames = []string{
 	"settings.json", "settings.local.json", "skills", "agents", "commands", "hooks", "workflows",
 	"rules", "output-styles", "scheduled_tasks.json",
 }
 
-// startFiles are read by shells; in the directory of the work they matter when it is a home.
-var startFiles = []string{
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-	".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
-}
-
 // bareNames are what makes a directory a repository by itself.
 var bareNames = []string{"HEAD", "objects", "refs", "config", "hooks"}
 
-// repoDepth and repoDirs bound the search for repositories inside a writable root.
-const (
-	repoDepth = 3
-	repoDirs  = 2000
-)
+// bareRoots bounds the writable roots in which each of these names is looked for.
+const bareRoots = 10
 
-// guards lists what is protected because of a writable root. home is the user's home, where start
-// files are live.
-func guards(root, home string) []guard {
-	out := projectGuards(root)
-	add := func(names ...string) {
-		for _, n := range names {
-			out = append(out, guard{path: filepath.Join(root, n)})
-		}
-	}
-	add(startFiles...)
-	add(".gitconfig", ".gitmodules", ".ripgreprc", ".envrc", ".vscode", ".idea")
-	if isDir(filepath.Join(root, ".git")) {
-		out = append(out, guard{path: filepath.Join(root, ".git"), flat: true, only: true})
-	}
-	out = append(out, bareGuards(root)...)
-	out = append(out, repoGuards(filepath.Join(root, ".git"))...)
-	return append(out, nestedGuards(root)...)
+// marks says which names the index remembers: protected ones, and what shows a repository.
+func (b *Box) marks(path string, dir bool) bool {
+	name := filepath.Base(path)
+	return name == ".git" || name == ".claude" || name == "HEAD" && !protected.IsGitFolder(filepath.Dir(path)) || protected.Of(path, dir, b.isRoot(filepath.Dir(path))) != protected.None
 }
 
-// projectGuards are the names that matter in a root and in the directories above it.
-func projectGuards(dir string) []guard {
-	native := filepath.Join(dir, ".myelin")
-	out := []guard{
-		{path: filepath.Join(dir, ".mcp.json")},
-		{path: native, flat: true},
-	}
-	if isDir(native) {
-		for _, n := range projectNames {
-			out = append(out, guard{path: filepath.Join(native, n), only: true})
+// farGuards are those that come from the index. They are not changed once made, and shared by programs
+// until something changes.
+type farGuards struct {
+	key    string // what they depend on beside the index
+	seq    uint64 // of the index
+	list   []guard
+	byPath map[string]int
+}
+
+// closes says whether a root lies in a place that is protected by its name.
+func (f *farGuards) closes(root string) bool {
+	return f.over(root, func(g guard) bool { return !g.soft && !g.watch && inside(root, g.path) }) != nil
+}
+
+// over finds the guard at a path or above it.
+func (f *farGuards) over(path string, ok func(guard) bool) *guard {
+	for ; len(path) > 1; path = filepath.Dir(path) {
+		if i, found := f.byPath[path]; found && ok(f.list[i]) {
+			return &f.list[i]
 		}
 	}
-	guest := filepath.Join(dir, ".claude")
-	st, err := os.Lstat(guest)
-	if err != nil { // nothing there: one stub for all
-		return append(out, guard{path: guest})
+	return nil
+}
+
+// guards works out what is protected now in the writable roots.
+func (b *Box) guards(p *plan) {
+	near := slices.Clone(p.denied)
+	for _, pattern := range p.patterns {
+		found, _ := b.matches(pattern) // was found readable when it was planned
+		for _, path := range found {
+			near = append(near, guard{path: path})
+		}
 	}
-	if st.Mode()&fs.ModeSymlink != 0 {
-		out = append(out, guard{path: guest})
+	near = append(near, b.fixedGuards(p)...)
+	seen := make(map[string]bool, len(near))
+	p.near = slices.DeleteFunc(near, func(g guard) bool {
+		drop := seen[g.path] || !p.guardable(g.path) || p.holdsRoot(g)
+		seen[g.path] = true
+		return drop
+	})
+	p.far = b.farGuards(p)
+}
+
+// farGuards are the guards of the names in the index: those of before if nothing has changed.
+func (b *Box) farGuards(p *plan) *farGuards {
+	key := strings.Join(slices.Concat(p.write, []string{"", p.dir, ""}, p.temp), "\x00")
+	b.mu.Lock()
+	last := b.far
+	b.mu.Unlock()
+	if last != nil && last.key == key {
+		if changed, known := b.tree.Changed(last.seq); known && len(changed) == 0 {
+			return last
+		}
 	}
-	if target, err := filepath.EvalSymlinks(guest); err == nil {
-		guest = target
+	out := &farGuards{key: key, seq: p.seq, byPath: map[string]int{}}
+	marked := b.tree.Marked()
+	type ranked struct {
+		path string
+		rank int
 	}
-	if st, err := os.Stat(guest); err != nil || !st.IsDir() {
-		return append(out, guard{path: guest})
+	paths := make([]ranked, 0, len(marked))
+	for path := range marked {
+		if p.guardable(path) {
+			paths = append(paths, ranked{path, p.rank(path)})
+		}
 	}
-	for _, n := range projectNames {
-		out = append(out, guard{path: filepath.Join(guest, n)})
+	slices.SortFunc(paths, func(x, y ranked) int { return cmp.Or(x.rank-y.rank, strings.Compare(x.path, y.path)) })
+	for _, r := range paths {
+		for _, g := range b.guardsAt(p, r.path, marked[r.path]) {
+			if _, had := out.byPath[g.path]; !had && p.guardable(g.path) && !p.holdsRoot(g) {
+				out.byPath[g.path] = len(out.list)
+				out.list = append(out.list, g)
+			}
+		}
+	}
+	b.mu.Lock()
+	b.far = out
+	b.mu.Unlock()
+	return out
+}
+
+// inOrder lists all guards, the most important first: what the rules forbid, the working directory and
+// its repository, home, other roots, nested repositories.
+func (p *plan) inOrder() []guard {
+	denied := min(len(p.denied), len(p.near))
+	first := 0
+	for first < len(p.far.list) && p.rank(p.far.list[first].path) == 0 {
+		first++
+	}
+	return slices.Concat(p.near[:denied], p.far.list[:first], p.near[denied:], p.far.list[first:])
+}
+
+// fixedGuards are those that do not come from the index: places by their path, there or not.
+func (b *Box) fixedGuards(p *plan) []guard {
+	var out []guard
+	if p.home != "" && p.guardable(p.home) {
+		for _, n := range protected.InHome() {
+			out = append(out, guard{path: filepath.Join(p.home, n)})
+		}
+	}
+	for _, a := range p.always {
+		out = append(out, guard{path: a, flat: true})
+	}
+	for i, w := range p.write {
+		if i < bareRoots && p.guardable(w) && !slices.Contains(p.git, w) {
+			out = append(out, bareGuards(w)...)
+		}
 	}
 	return out
+}
+
+// guardsAt are those because of one remembered name.
+func (b *Box) guardsAt(p *plan, path string, dir bool) []guard {
+	parent := filepath.Dir(path)
+	switch filepath.Base(path) {
+	case ".git":
+		if !dir {
+			return append(linkGuards(path), guard{path: path})
+		}
+		return append(b.targetGuards(p, path), guard{path: path, flat: true, only: true})
+	case ".claude":
+		return []guard{{path: path, flat: dir, only: dir}}
+	case "HEAD":
+		if slices.Contains(p.write, parent) || !isGitDir(parent) {
+			return nil
+		}
+		return []guard{{path: filepath.Join(parent, "hooks")}, {path: filepath.Join(parent, "config")}}
+	case ".myelin":
+		out := []guard{{path: path, flat: true}}
+		for _, n := range projectNames {
+			if dir {
+				out = append(out, guard{path: filepath.Join(path, n), only: true})
+			}
+		}
+		return out
+	case "config.worktree", "commondir", "attributes":
+		if protected.InGit(path) { // each mount costs time, and these lead nowhere without the config, which is held
+			return []guard{{path: path, only: true}}
+		}
+	}
+	switch protected.Of(path, dir, b.isRoot(parent)) {
+	case protected.Watch:
+		return []guard{{path: path, watch: true}}
+	case protected.Mount:
+		return []guard{{path: path}}
+	}
+	return nil
+}
+
+// targetGuards are the paths in writable roots to which a repository's configuration leads git. What
+// was read is kept until the file changes.
+func (b *Box) targetGuards(p *plan, dotGit string) []guard {
+	var out []guard
+	for _, name := range []string{"config", "config.worktree"} {
+		file := filepath.Join(dotGit, name)
+		st, err := os.Lstat(file)
+		if err != nil {
+			continue
+		}
+		is := seen{exists: true, mode: st.Mode(), ino: inode(st), size: st.Size(), mtime: st.ModTime(), ctime: changeTime(st)}
+		b.mu.Lock()
+		known, ok := b.targets[file]
+		b.mu.Unlock()
+		if !ok || !known.file.sameFile(is) {
+			known = gitTargets{is, gitrepo.Targets(file, filepath.Dir(dotGit), p.home)}
+			b.mu.Lock()
+			b.targets[file] = known
+			b.mu.Unlock()
+		}
+		for _, to := range known.paths {
+			out = append(out, guard{path: to})
+		}
+	}
+	return out
+}
+
+// gitTargets is what was read of a repository's configuration.
+type gitTargets struct {
+	file  seen
+	paths []string
+}
+
+// rank orders what is protected by how much depends on it.
+func (p *plan) rank(path string) int {
+	dir := filepath.Dir(path)
+	switch {
+	case dir == p.dir, within(path, filepath.Join(p.dir, ".git")), filepath.Dir(dir) == p.dir:
+		return 0
+	case within(p.dir, dir):
+		return 1
+	case slices.Contains(p.write, dir):
+		return 2
+	}
+	return 3
 }
 
 // bareGuards protect a root from becoming a repository, or the repository that it is.
@@ -110,30 +254,6 @@ func isGitDir(dir string) bool {
 func isDir(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.IsDir()
-}
-
-// repoGuards are what in a .git makes git run something: hooks, configuration, and the files that
-// lead to another repository's.
-func repoGuards(dotGit string) []guard {
-	st, err := os.Lstat(dotGit)
-	if err != nil {
-		return nil
-	}
-	if !st.IsDir() {
-		return append(linkGuards(dotGit), guard{path: dotGit})
-	}
-	out := gitDirGuards(dotGit)
-	modules, err := os.ReadDir(filepath.Join(dotGit, "modules"))
-	if err != nil {
-		return out
-	}
-	for _, m := range modules[:min(len(modules), 200)] {
-		sub := filepath.Join(dotGit, "modules", m.Name())
-		if isGitDir(sub) {
-			out = append(out, guard{path: filepath.Join(sub, "hooks")}, guard{path: filepath.Join(sub, "config")})
-		}
-	}
-	return out
 }
 
 func gitDirGuards(dir string) []guard {
@@ -223,39 +343,6 @@ func backLinked(root, common string) bool {
 	real, err := filepath.EvalSymlinks(filepath.Dir(back))
 	here, herr := filepath.EvalSymlinks(root)
 	return err == nil && herr == nil && real == here && within(dir, common)
-}
-
-// nestedGuards look for repositories inside a root.
-func nestedGuards(root string) []guard {
-	var out []guard
-	seen := 0
-	var walk func(dir string, depth int)
-	walk = func(dir string, depth int) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return
-		}
-		for _, e := range entries {
-			if seen >= repoDirs {
-				return
-			}
-			if !e.IsDir() || e.Name() == ".git" || slices.Contains([]string{"node_modules", ".cache", ".venv", "target"}, e.Name()) {
-				continue
-			}
-			seen++
-			sub := filepath.Join(dir, e.Name())
-			out = append(out, repoGuards(filepath.Join(sub, ".git"))...)
-			if isGitDir(sub) { // a bare one
-				out = append(out, guard{path: filepath.Join(sub, "hooks")}, guard{path: filepath.Join(sub, "config")})
-				continue
-			}
-			if depth < repoDepth {
-				walk(sub, depth+1)
-			}
-		}
-	}
-	walk(root, 1)
-	return out
 }
 
 // within reports whether path is dir or lies below it. Both are clean.

@@ -25,9 +25,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/protected"
+	"github.com/myelin-agent/myelin/internal/sys/watch/tree"
 )
 
 // ErrUnavailable is wrapped by every error that says that a program cannot be confined as asked on
@@ -49,10 +52,15 @@ type Box struct {
 
 	probing sync.Mutex // held while one probe runs
 
-	mu     sync.Mutex // guards all below
-	live   map[*Command]bool
-	status map[string]Status // by what was asked
-	globs  globCache
+	mu      sync.Mutex // guards all below
+	live    map[*Command]bool
+	status  map[string]Status     // by what was asked
+	targets map[string]gitTargets // by the file of a repository's configuration
+	far     *farGuards            // the newest
+	base    farLook               // what they were when last looked at
+
+	tree   *tree.Index // of the writable roots
+	beyond *tree.Index // of folders elsewhere
 }
 
 // New returns a box. It starts nothing and touches nothing.
@@ -60,10 +68,10 @@ func New(opts Options) *Box {
 	if opts.Report == nil {
 		opts.Report = func(error) {}
 	}
-	return &Box{
-		opts: opts, live: map[*Command]bool{}, status: map[string]Status{},
-		files: newContentCache(),
-	}
+	b := &Box{opts: opts, live: map[*Command]bool{}, status: map[string]Status{}, targets: map[string]gitTargets{}, files: newContentCache()}
+	b.tree = tree.New(tree.Options{Enter: protected.Entered, Mark: b.marks, Scratch: opts.StateDir, Report: opts.Report})
+	b.beyond = tree.New(tree.Options{Enter: elsewhere, Scratch: opts.StateDir, Report: opts.Report})
+	return b
 }
 
 // helper is the program to run inside.
@@ -90,7 +98,10 @@ type Command struct {
 	probing *Status // of the probe this is part of; nil: a real command
 
 	looking sync.Mutex // guards before and the putting aside
-	before  snapshot
+	before  *snapshot
+
+	early sync.Mutex // guards swept
+	swept Report
 
 	once   sync.Once // guards report
 	report Report
@@ -110,7 +121,7 @@ func (b *Box) Start(owner *proc.Owner, spec proc.Spec, cfg Config) (*Command, er
 	if err != nil {
 		return nil, err
 	}
-	p, err := b.plan(cfg)
+	p, err := b.plan(context.Background(), cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +137,9 @@ func (b *Box) Start(owner *proc.Owner, spec proc.Spec, cfg Config) (*Command, er
 	b.mu.Lock()
 	b.live[c] = true
 	b.mu.Unlock()
+	if c.before != nil {
+		go c.sweep() // ends with the program
+	}
 	return c, nil
 }
 
@@ -151,13 +165,16 @@ func (c *Command) Finish(output string) Report {
 		if c.net != nil {
 			c.report.Violations = append(c.report.Violations, c.net.close()...)
 		}
-		found, notes := c.check()
+		found, watched, notes := c.check()
 		c.looking.Lock()
 		c.plan.letGo()
 		c.before = nil // checked for the last time
 		c.looking.Unlock()
-		c.report.Violations = append(c.report.Violations, found...)
-		c.report.Notes = append(c.plan.notes, notes...)
+		kept, told := c.settle(watched)
+		c.early.Lock()
+		c.report.Violations = slices.Concat(c.report.Violations, c.swept.Violations, found, kept)
+		c.report.Notes = slices.Concat(c.plan.notes, c.swept.Notes, notes, told)
+		c.early.Unlock()
 		c.report.Violations = append(c.report.Violations, c.plan.guess(output)...)
 		c.report.Violations = c.cfg.withoutIgnored(c.report.Violations)
 		c.box.mu.Lock()
@@ -178,7 +195,7 @@ func (b *Box) Check() []Violation {
 	b.mu.Unlock()
 	var out []Violation
 	for _, c := range live {
-		found, _ := c.check()
+		found, _, _ := c.check()
 		out = append(out, found...)
 	}
 	return out
@@ -195,6 +212,8 @@ func (b *Box) Close() {
 	for _, c := range live {
 		c.Finish("")
 	}
+	b.tree.Close()
+	b.beyond.Close()
 }
 
 // level decides how cfg is confined here.

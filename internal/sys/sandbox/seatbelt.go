@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/protected"
 )
 
 // seatbeltJob is what a profile for macOS's sandbox-exec is made of.
@@ -58,13 +60,20 @@ func (j seatbeltJob) writes(line func(string, ...any)) {
 		line("(allow file-write*%s)", each("subpath", j.plan.write))
 	}
 	var closed []string
-	for _, g := range j.plan.guards {
-		if !g.soft || filepath.Base(g.path) == "HEAD" {
+	for _, g := range j.plan.inOrder() {
+		if !g.watch && !(g.only && g.flat) && (!g.soft || filepath.Base(g.path) == "HEAD") {
 			closed = append(closed, g.path)
 		}
 	}
-	closed = append(closed, j.plan.ro...)
+	for _, w := range j.plan.write { // what is not there yet
+		if j.plan.guardable(w) {
+			for _, n := range protected.Names(protected.Mount) {
+				closed = append(closed, filepath.Join(w, n))
+			}
+		}
+	}
 	slices.Sort(closed)
+	closed = slices.Compact(closed)
 	if len(closed) > 0 {
 		line("(deny file-write*%s)", each("subpath", closed))
 	}
@@ -73,6 +82,7 @@ func (j seatbeltJob) writes(line func(string, ...any)) {
 			continue
 		}
 		line("(deny file-write* (regex #\"^%s/(.*/)?\\.git/(hooks(/|$)|config$|config\\.worktree$|info/attributes$|commondir$)\"))", regexp.QuoteMeta(w))
+		line("(deny file-write* (regex #\"^%s/(.*/)?(\\.myelin|\\.claude/(%s))(/|$)\"))", regexp.QuoteMeta(w), strings.ReplaceAll(strings.Join(projectNames, "|"), ".", "\\."))
 	}
 	var above []string
 	for _, path := range closed {

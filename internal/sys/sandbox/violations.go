@@ -68,10 +68,10 @@ func (p *plan) judge(path string) (Violation, bool) {
 	if slices.ContainsFunc(p.hide, func(h string) bool { return within(path, h) }) {
 		return Violation{Path: path, Operation: "read", Detail: "reading it is forbidden"}, true
 	}
-	if slices.ContainsFunc(p.guards, func(g guard) bool { return !g.soft && within(path, g.path) }) {
+	if slices.ContainsFunc(p.inOrder(), func(g guard) bool { return !g.soft && !g.watch && within(path, g.path) }) {
 		return Violation{Path: path, Operation: "write", Detail: "it is protected"}, true
 	}
-	if forbidden(path) || p.writable(path) && !slices.ContainsFunc(p.ro, func(r string) bool { return within(path, r) }) {
+	if forbidden(path) || p.writable(path) {
 		return Violation{}, false
 	}
 	return Violation{Path: path, Operation: "write", Detail: "it lies outside of what may be written"}, true
