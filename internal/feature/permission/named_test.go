@@ -81,3 +81,28 @@ func TestNarrowedRulesAreNamed(t *testing.T) {
 		t.Errorf("a deny rule covers what it did: %v", got)
 	}
 }
+
+// What is offered would allow the same command; a pattern is only offered where it would.
+func TestSuggestionsKnowWhatPatternsCover(t *testing.T) {
+	tests := []struct{ command, want string }{
+		{"git push origin main", "Bash(git push *)"},
+		{"git push ./vendor/x main", "Bash(git push ./vendor/x main)"},
+		{"go build -o .git/hooks/x .", "Bash(go build -o .git/hooks/x .)"},
+		{"go test -run X ./...", "Bash(go test *)"},
+		{"go test -exec ./x ./...", "Bash(go test -exec ./x ./...)"},
+		{"npm run lint -- --fix", "Bash(npm run lint *)"},
+		{"docker frobnicate x", "Bash(docker frobnicate x)"},
+		{"tar xf a.tar", "Bash(tar xf a.tar)"},
+		{"xargs wc", "Bash(xargs wc)"},
+	}
+	for _, tt := range tests {
+		d := decideShell(tt.command, plainPolicy())
+		if len(d.Suggestions) == 0 || len(d.Missing) != 1 || d.Missing[0] != tt.want {
+			t.Errorf("%s: %v, %d suggestions, want %s", tt.command, d.Missing, len(d.Suggestions), tt.want)
+			continue
+		}
+		if again := decideShell(tt.command, plainPolicy(Rule{List: AllowList, Text: tt.want})); again.Behavior != Allow {
+			t.Errorf("%s: with %s: %s", tt.command, tt.want, again.Reason.Text)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func (s *shellEval) placeVerdict(p *shellsyntax.Part, r *compiled) partVerdict {
 			bad = s.onePlace(&u, r)
 		}
 		if bad.why != "" {
-			bad.path, bad.missing = u.Text, s.missing(p)
+			bad.path, bad.missing = u.Text, s.exactly(p)
 			return bad
 		}
 	}

@@ -5,7 +5,7 @@
 // It knows no shell and no words: [shellsyntax] takes command lines apart by it and says what a command does. Nothing
 // here decides whether a command may run.
 //
-// Begin with [Find]; the format of the table is told at [parseLine] and [parseOption].
+// Begin with [Find]; the format of the table is told at [parseSpec] and [parseOption].
 package options
 
 import (
@@ -16,7 +16,6 @@ import (
 
 // Spec is what the table knows of one program, or of one sub-command of it. It is never changed.
 type Spec struct {
-	Name     string
 	ReadOnly bool // in the set of commands that only read, with the options listed
 	Any      bool // options the table does not list are harmless
 	Glob     bool // an unquoted pattern is harmless: no option could write or run anything
@@ -32,7 +31,7 @@ type Spec struct {
 	Operands string
 	short    map[byte]Option
 	long     map[string]Option
-	subs     map[string]*Spec
+	subs     map[string]*entry
 }
 
 // Option is one option of a program.
@@ -123,7 +122,7 @@ func parseOption(field string) (string, Option) {
 	return field[:end], opt
 }
 
-// parseLine reads one line of the table: "names | attributes | options". Names that begin with "program:" (or
+// parseSpec reads what follows the names in one line of the table: "names | attributes | options". Names that begin with "program:" (or
 // "program sub:") are its sub-commands; they know the options of the program, too.
 //
 // Attributes: ro only reads · any other options are harmless · glob patterns are harmless · file its purpose is to
@@ -136,27 +135,19 @@ func parseOption(field string) (string, Option) {
 //	1w   text, then written     rw   one read, one written       cp mv ln  sources and target
 //	R    read below             dd   name=value                  url  hosts        remote  files or host:path
 //	0    none                   1r   the first is read           -    anything: every word may be a file
-func parseLine(line string, up func(parent string) *Spec) (parent string, names []string, s *Spec) {
-	cols := strings.SplitN(line+" ", " | ", 3)
-	s = &Spec{short: map[byte]Option{}, long: map[string]Option{}}
-	head := cols[0]
-	if i := strings.Index(head, ": "); i > 0 && head[i-1] != ' ' {
-		parent, head = head[:i], head[i+1:]
-		s.inherit(up(parent))
+func parseSpec(columns string, parent *Spec) *Spec {
+	s := &Spec{short: map[byte]Option{}, long: map[string]Option{}}
+	if parent != nil {
+		s.inherit(parent)
 	}
-	if len(cols) > 1 {
-		for _, a := range strings.Fields(cols[1]) {
-			s.attribute(a)
-		}
+	attributes, opts, _ := strings.Cut(columns+" ", " | ")
+	for a := range strings.FieldsSeq(strings.TrimSuffix(strings.TrimSpace(attributes), "|")) {
+		s.attribute(a)
 	}
-	if len(cols) > 2 {
-		for _, f := range strings.Fields(cols[2]) {
-			s.add(parseOption(f))
-		}
+	for f := range strings.FieldsSeq(strings.Replace(opts, "@log", gitLogOptions, 1)) {
+		s.add(parseOption(f))
 	}
-	names = strings.Fields(head)
-	s.Name = names[0]
-	return parent, names, s
+	return s
 }
 
 func (s *Spec) attribute(a string) {
@@ -255,7 +246,12 @@ func (s *Spec) JoinedName(word string) (string, bool) {
 func (s *Spec) Subs() bool { return len(s.subs) > 0 }
 
 // Sub returns a sub-command; nil when it is not known.
-func (s *Spec) Sub(name string) *Spec { return s.subs[name] }
+func (s *Spec) Sub(name string) *Spec {
+	if e := s.subs[name]; e != nil {
+		return e.read()
+	}
+	return nil
+}
 
 func danger(r Role) int {
 	switch r {
@@ -273,49 +269,80 @@ func danger(r Role) int {
 	return 0
 }
 
-// table is every program by its name.
-var table = sync.OnceValue(func() map[string]*Spec {
-	out := map[string]*Spec{}
-	subs := map[string]*Spec{} // "program sub" by full name, for those that have sub-commands of their own
+// entry is one line of the table, read when it is first asked for.
+type entry struct {
+	columns string // attributes and options
+	parent  *entry
+	subs    map[string]*entry
+	once    sync.Once
+	spec    *Spec
+}
+
+func (e *entry) read() *Spec {
+	e.once.Do(func() {
+		var parent *Spec
+		if e.parent != nil {
+			parent = e.parent.read()
+		}
+		s := parseSpec(e.columns, parent)
+		s.subs = e.subs
+		e.spec = s
+	})
+	return e.spec
+}
+
+// table is every program by its name. Only the first column of its lines is read.
+var table = sync.OnceValue(readTable)
+
+func readTable() map[string]*entry {
+	out := make(map[string]*entry, 400)
 	for _, text := range []string{readerLines, fileLines, netLines, toolLines, gitLines} {
 		for line := range strings.SplitSeq(text, "\n") {
-			if strings.TrimSpace(line) == "" {
-				continue
+			if line != "" {
+				enter(out, line)
 			}
-			enter(out, subs, strings.Replace(line, "@log", gitLogOptions, 1))
 		}
 	}
 	return out
-})
+}
 
 // enter adds one line.
-func enter(programs, subs map[string]*Spec, line string) {
-	find := func(name string) *Spec {
-		if s := programs[name]; s != nil {
-			return s
-		}
-		if s := subs[name]; s != nil {
-			return s
-		}
-		panic("options: the table has sub-commands of " + name + " before the program itself")
-	}
-	parent, names, s := parseLine(line, find)
-	if parent == "" {
-		for _, n := range names {
-			programs[n] = s
+func enter(programs map[string]*entry, line string) {
+	head, columns, _ := strings.Cut(line, " | ")
+	i := strings.Index(head, ": ")
+	if i <= 0 || head[i-1] == ' ' {
+		e := &entry{columns: columns}
+		for n := range strings.FieldsSeq(head) {
+			programs[n] = e
 		}
 		return
 	}
-	up := find(parent)
+	up := find(programs, head[:i])
 	if up.subs == nil {
-		up.subs = map[string]*Spec{}
+		up.subs = map[string]*entry{}
 	}
-	for _, n := range names {
-		one := *s // they may have sub-commands of their own
-		up.subs[n] = &one
-		subs[parent+" "+n] = &one
+	for n := range strings.FieldsSeq(head[i+2:]) {
+		up.subs[n] = &entry{columns: columns, parent: up} // each may have sub-commands of its own
 	}
 }
 
+// find returns the entry of "program" or "program sub".
+func find(programs map[string]*entry, name string) *entry {
+	program, sub, nested := strings.Cut(name, " ")
+	e := programs[program]
+	if nested && e != nil {
+		e = e.subs[sub]
+	}
+	if e == nil {
+		panic("options: the table has sub-commands of " + name + " before the program itself")
+	}
+	return e
+}
+
 // Find returns what is known of a program; nil when nothing is.
-func Find(program string) *Spec { return table()[program] }
+func Find(program string) *Spec {
+	if e := table()[program]; e != nil {
+		return e.read()
+	}
+	return nil
+}
