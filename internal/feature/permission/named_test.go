@@ -87,7 +87,6 @@ func TestSuggestionsKnowWhatPatternsCover(t *testing.T) {
 	tests := []struct{ command, want string }{
 		{"git push origin main", "Bash(git push *)"},
 		{"git push ./vendor/x main", "Bash(git push ./vendor/x main)"},
-		{"go build -o .git/hooks/x .", "Bash(go build -o .git/hooks/x .)"},
 		{"go test -run X ./...", "Bash(go test *)"},
 		{"go test -exec ./x ./...", "Bash(go test -exec ./x ./...)"},
 		{"npm run lint -- --fix", "Bash(npm run lint *)"},
@@ -104,5 +103,17 @@ func TestSuggestionsKnowWhatPatternsCover(t *testing.T) {
 		if again := decideShell(tt.command, plainPolicy(Rule{List: AllowList, Text: tt.want})); again.Behavior != Allow {
 			t.Errorf("%s: with %s: %s", tt.command, tt.want, again.Reason.Text)
 		}
+	}
+}
+
+// A rule for exactly a command does not name the same command with words added by xargs.
+func TestKF149_ExactRuleIsNotExactWithAddedWords(t *testing.T) {
+	for rule, command := range map[string]string{"rm": "ls | xargs rm", "cat": "ls | xargs cat", "git log": "ls | xargs git log", "rm -f": "ls | gxargs rm -f"} {
+		if d := decideShell(command, plainPolicy(Rule{List: AllowList, Text: "Bash(" + rule + ")"})); d.Behavior != Ask {
+			t.Errorf("allow %s: %s: %s", rule, command, d.Behavior)
+		}
+	}
+	if d := decideShell("ls | xargs git log", plainPolicy(Rule{List: AllowList, Text: "Bash(xargs git log)"})); d.Behavior != Allow {
+		t.Errorf("the rule for exactly this does not hold: %s", d.Reason.Text)
 	}
 }

@@ -307,6 +307,7 @@ func (s *shellEval) allowRule(p *shellsyntax.Part, safe bool) (found *compiled, 
 				continue
 			}
 			r, ex := ix.allow(text, s.pol.Mode == Auto, s.pol.ClassifyShell)
+			ex = ex && !text.more
 			if ex && r != nil {
 				return r, true
 			}
@@ -322,6 +323,7 @@ func (s *shellEval) allowRule(p *shellsyntax.Part, safe bool) (found *compiled, 
 type allowText struct {
 	first, text string
 	exactOnly   bool
+	more        bool // standard input adds words: no rule names it exactly
 }
 
 func (s *shellEval) allowTexts(p *shellsyntax.Part, form shellsyntax.Form, safe bool) []allowText {
@@ -333,11 +335,11 @@ func (s *shellEval) allowTexts(p *shellsyntax.Part, form shellsyntax.Form, safe 
 		prefix := assignText(p)
 		return append(out, allowText{text: prefix + p.Canonical(0), first: firstOf(prefix), exactOnly: true})
 	}
-	out = append(out, allowText{first: p.Words[form.At].Canon, text: p.Canonical(form.At)})
+	out = append(out, allowText{first: p.Words[form.At].Canon, text: p.Canonical(form.At), more: p.FromInput(form)})
 	if form.Name == "git" {
 		if sub := shellsyntax.GitSubcommand(p, form.At); sub > form.At+1 {
 			if plain, dirs := shellsyntax.GitPlain(p, form.At); plain || dirs {
-				out = append(out, allowText{first: "git", text: "git " + p.Canonical(sub)})
+				out = append(out, allowText{first: "git", text: "git " + p.Canonical(sub), more: p.FromInput(form)})
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func (s *shellEval) missing(p *shellsyntax.Part) string {
 		return ""
 	}
 	words := p.Words[form.At:]
-	if s.leaves {
+	if s.leaves || p.FromInput(form) {
 		return s.exactly(p)
 	}
 	if prefix := commandPrefix(words); prefix > 0 && notByPattern(p) == "" && s.placeVerdict(p, nil).why == "" {
@@ -48,15 +48,19 @@ func (s *shellEval) missing(p *shellsyntax.Part) string {
 // exactly is the rule for exactly the command of a part; empty when it has none.
 func (s *shellEval) exactly(p *shellsyntax.Part) string {
 	form := p.Allow()
-	for i := form.At; i < len(p.Words); i++ {
-		if w := &p.Words[i]; !w.Static() || strings.ContainsAny(w.Text, "\n\r") {
+	words := p.Words[form.At:]
+	if p.FromInput(form) {
+		words = p.Words // the words that are added are those of this very wrapper
+	}
+	for i := range words {
+		if w := &words[i]; !w.Static() || strings.ContainsAny(w.Text, "\n\r") {
 			return ""
 		}
 	}
 	if _, safe := assignsOK(p); !safe || form.Name == "" || !isASCII(form.Name) {
 		return ""
 	}
-	return "Bash(" + spellWords(p.Words[form.At:]) + ")"
+	return "Bash(" + spellWords(words) + ")"
 }
 
 // spellWords writes static words so that a rule with this text means exactly them.

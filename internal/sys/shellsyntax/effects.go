@@ -26,7 +26,7 @@ func (w *walker) describe(p *Part, st *dirs) {
 	}
 	d.spec = options.Find(d.name)
 	p.Known = d.spec != nil
-	d.fromInput = d.throughXargs()
+	d.fromInput = p.FromInput(form)
 	if d.spec == nil {
 		w.describeRunners(p, st)
 		p.WhyNot = d.name + " is not known to only read"
@@ -109,9 +109,13 @@ type describer struct {
 	looks     bool // this form only looks, whatever the options were said to do
 }
 
-func (d *describer) throughXargs() bool {
-	for _, f := range d.p.Forms[1:] {
-		if f.Wrapper == "xargs" || f.Wrapper == "parallel" {
+// FromInput tells whether a form of the part gets further words from standard input, by xargs or its kind.
+func (p *Part) FromInput(form Form) bool {
+	for _, f := range p.Forms[min(1, len(p.Forms)):] {
+		if f.At > form.At {
+			break
+		}
+		if strings.HasSuffix(f.Wrapper, "xargs") || f.Wrapper == "parallel" {
 			return true
 		}
 	}
