@@ -12,6 +12,7 @@ import (
 type later struct {
 	names   []string        // variables that arithmetic reads
 	outside []string        // why other text from elsewhere is evaluated
+	runs    []string        // why text from elsewhere is run by another program
 	numbers map[string]bool // variables the text itself sets: true only to numbers, false to something else as well
 	texts   []laterText
 }
@@ -29,6 +30,12 @@ const maxOutside = 8
 func (l *later) fromOutside(why string) {
 	if len(l.outside) < maxOutside {
 		l.outside = append(l.outside, why)
+	}
+}
+
+func (l *later) runsOutside(why string) {
+	if len(l.runs) < maxOutside {
+		l.runs = append(l.runs, why)
 	}
 }
 
@@ -59,7 +66,7 @@ func (w *walker) settleLater() {
 			l.fromOutside("arithmetic evaluates the text in the variable " + name)
 		}
 	}
-	w.acc.Outside = l.outside
+	w.acc.Outside = append(l.outside[:len(l.outside):len(l.outside)], l.runs...)
 	if len(l.names)+len(l.outside) == 0 {
 		return
 	}

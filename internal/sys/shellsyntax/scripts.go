@@ -107,6 +107,7 @@ func (d *describer) awk(ops []int) {
 	for _, t := range texts {
 		if why := awk.Danger(t); why != "" {
 			d.runsProgram("has a program that " + why)
+			d.w.late.runsOutside("awk has a program that " + why)
 		}
 	}
 	for _, o := range d.a.options {

@@ -32,7 +32,7 @@ func (w *walker) shells(p *Part, last Form) {
 			if word.MayBeOption() {
 				p.Unknown = append(p.Unknown, name+" has a word that is only known at run time and may be its program")
 			}
-			w.late.fromOutside(name + " runs the file " + word.Text)
+			w.late.runsOutside(name + " runs the file " + word.Text)
 			readsInput = false
 			break
 		}
@@ -86,7 +86,7 @@ func (w *walker) sourced(p *Part, last Form) {
 	case isStdin(p.Words[i].Value):
 		w.input(p, baseName(last.Name))
 	case !p.Words[i].Static():
-		w.late.fromOutside(baseName(last.Name) + " runs the file " + p.Words[i].Text)
+		w.late.runsOutside(baseName(last.Name) + " runs the file " + p.Words[i].Text)
 	}
 }
 
@@ -100,7 +100,7 @@ func (w *walker) input(p *Part, name string) {
 			return
 		case "<":
 			if !r.Target.Static() {
-				w.late.fromOutside(name + " runs the file " + r.Target.Text)
+				w.late.runsOutside(name + " runs the file " + r.Target.Text)
 			}
 			return
 		}
@@ -111,7 +111,7 @@ func (w *walker) input(p *Part, name string) {
 	for k := w.feed[0]; k < w.feed[1]; k++ {
 		text, known := written(&w.acc.Parts[k])
 		if !known {
-			w.late.fromOutside(name + " runs what it reads from a pipe")
+			w.late.runsOutside(name + " runs what it reads from a pipe")
 			continue
 		}
 		w.pending = append(w.pending, pendingInner{text: text, isText: true, static: true, context: Inner})
