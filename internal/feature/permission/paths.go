@@ -12,6 +12,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/caseblind"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 	"github.com/myelin-agent/myelin/internal/sys/protected"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
 )
 
 // Resolution is where an absolute path leads.
@@ -20,7 +21,7 @@ type Resolution struct {
 	Hops []string // the spellings on the way, each with one more link followed; without the first and the last
 }
 
-// Resolver follows the links of an absolute, clean path. An error means the path cannot be
+// Resolver follows the links of an absolute path, in which ".." may stand: links before it are followed first. An error means the path cannot be
 // resolved (a loop, no permission): the call then asks. It must be safe for concurrent use.
 type Resolver func(path string) (Resolution, error)
 
@@ -30,47 +31,43 @@ var ErrLinkLoop = errors.New("the path leads through too many symbolic links")
 // ResolveLinks is the Resolver of the real file system.
 func ResolveLinks(p string) (Resolution, error) { return resolveWith(p, os.Readlink) }
 
-// resolveWith walks the path from the root and restarts at each link, as the kernel does.
-func resolveWith(p string, readlink func(string) (string, error)) (Resolution, error) {
-	out := Resolution{}
-	const most = 40 // as Linux
-	for range most + 1 {
-		next, found, err := firstLink(p, readlink)
-		if err != nil {
-			return Resolution{}, err
-		}
-		if !found {
-			out.Path = p
-			return out, nil
-		}
-		p = next
-		out.Hops = append(out.Hops, p)
-	}
-	return Resolution{}, ErrLinkLoop
-}
+// maxLinks is how many links one path may lead through, as on Linux.
+const maxLinks = 40
 
-// firstLink replaces the first link in p by what it points to.
-func firstLink(p string, readlink func(string) (string, error)) (string, bool, error) {
-	for end := 1; end <= len(p); end++ {
-		if end < len(p) && p[end] != '/' {
+// resolveWith walks the path as the kernel does, component by component: a link is followed before a ".." after it
+// is. What does not exist is no link.
+func resolveWith(p string, readlink func(string) (string, error)) (Resolution, error) {
+	var out Resolution
+	at, rest := "", strings.TrimPrefix(p, "/")
+	for rest != "" {
+		name, after, _ := strings.Cut(rest, "/")
+		rest = after
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = strings.TrimSuffix(path.Dir("/"+at), "/")
 			continue
 		}
-		head := p[:end]
-		target, err := readlink(head)
+		next := at + "/" + name
+		target, err := readlink(next)
 		switch {
 		case err == nil:
-			if !path.IsAbs(target) {
-				target = path.Join(path.Dir(head), target)
+			if len(out.Hops) == maxLinks {
+				return Resolution{}, ErrLinkLoop
 			}
-			return path.Clean(target + p[end:]), true, nil
-		case errors.Is(err, fs.ErrNotExist):
-			return p, false, nil
+			if rest = strings.TrimSuffix(target+"/"+rest, "/"); strings.HasPrefix(target, "/") {
+				at = ""
+			}
+			out.Hops = append(out.Hops, path.Clean(at+"/"+rest))
+			continue
 		case errors.Is(err, fs.ErrPermission):
-			return "", false, fmt.Errorf("resolve %s: %w", head, err)
+			return Resolution{}, fmt.Errorf("resolve %s: %w", next, err)
 		}
-		// Not a link (EINVAL), or below something that is no directory (ENOTDIR): go on.
+		at = next // no link (EINVAL), nothing (ENOENT), or below something that is no directory (ENOTDIR)
 	}
-	return p, false, nil
+	out.Path = path.Clean("/" + at)
+	return out, nil
 }
 
 // place is one path with its spellings.
@@ -100,6 +97,30 @@ func (e *eval) placeOf(p string) *place {
 	}
 	e.places[p] = out
 	return out
+}
+
+// errStray says that a path is two places: what its text says, and where the kernel goes.
+var errStray = errors.New("read as text it is another place than the one that its links and “..” lead to")
+
+// placeOfUse resolves a path of a shell command. Where a link stands before a "..", the place is the one the text
+// names, with an error and with the one the kernel finds among its spellings.
+func (e *eval) placeOfUse(u *shellsyntax.PathUse) *place {
+	written := e.placeOf(u.Path)
+	if u.Walk == "" || u.Glob || u.Unknown || e.pol.Resolve == nil {
+		return written
+	}
+	if got, ok := e.places[u.Walk]; ok {
+		return got
+	}
+	out := *written
+	if res, err := e.pol.Resolve(u.Walk); err != nil {
+		out.err = err
+	} else if res.Path != written.real {
+		out.err = errStray
+		out.hops = append(append(out.hops[:len(out.hops):len(out.hops)], res.Hops...), res.Path)
+	}
+	e.places[u.Walk] = &out
+	return &out
 }
 
 // workDirs returns the working directories as written and resolved.
@@ -307,12 +328,19 @@ func (e *eval) meets(r *compiled, base, glob string) bool {
 
 // protectedName tells why writing the path always asks; empty: it does not.
 func (e *eval) protectedName(p *place) string {
-	for _, s := range []string{p.path, p.real} {
-		if why := e.protectedPath(s); why != "" {
+	if why := e.protectedPath(p.path); why != "" {
+		return why
+	}
+	if p.real != p.path {
+		if why := e.protectedPath(p.real); why != "" {
 			return why
 		}
-		if p.real == p.path {
-			break
+	}
+	if p.err != nil {
+		for _, hop := range p.hops {
+			if why := e.protectedPath(hop); why != "" {
+				return why
+			}
 		}
 	}
 	return ""

@@ -43,8 +43,9 @@ type shellEval struct {
 	acc       *shellsyntax.Account
 	command   string
 	sandboxed bool
-	leaves    bool   // the call itself asks to run outside of a sandbox that is on
-	outside   string // why it runs outside of a sandbox that is on
+	leaves    bool                // the call itself asks to run outside of a sandbox that is on
+	expanded  map[string]*matched // patterns, as they are now
+	outside   string              // why it runs outside of a sandbox that is on
 	verdicts  []partVerdict
 	indexes   []*toolRules
 	room      [4]*toolRules

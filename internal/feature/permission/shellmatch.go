@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/caseblind"
@@ -144,10 +145,17 @@ func (s *shellEval) deniedPath(p *shellsyntax.Part, list List) (*compiled, strin
 	}
 	for i := range p.Uses {
 		u := &p.Uses[i]
+		if u.Glob && !u.Unknown && !u.Unbased {
+			for _, pl := range s.matches(u).links {
+				if r := s.anySpelling(read, pl); r != nil {
+					return r, u.Text
+				}
+			}
+		}
 		if u.Glob || u.Path == "" || (u.Unknown && u.Unbased) {
 			continue
 		}
-		pl := s.placeOf(u.Path)
+		pl := s.placeOfUse(u)
 		if r := s.anySpelling(read, pl); r != nil && !u.Unknown {
 			return r, u.Text
 		}
@@ -166,7 +174,7 @@ func (s *shellEval) deniedPath(p *shellsyntax.Part, list List) (*compiled, strin
 	var found *compiled
 	var where string
 	p.Guesses(func(u shellsyntax.PathUse) bool {
-		pl := s.placeOf(u.Path)
+		pl := s.placeOfUse(&u)
 		if r := s.anySpelling(read, pl); r != nil && !r.path.whole {
 			found, where = r, u.Text
 		} else if r := s.anySpelling(edit, pl); r != nil && !r.path.whole && !p.Known {
@@ -302,7 +310,11 @@ func (s *shellEval) critical(u *shellsyntax.PathUse) bool {
 	if t := strings.TrimRight(u.Text, `/\`); len(t) == 2 && t[1] == ':' && (t[0]|0x20 >= 'a' && t[0]|0x20 <= 'z') {
 		return true // the root of a drive
 	}
-	return s.criticalPath(u.Path) || s.criticalPath(s.placeOf(u.Path).real)
+	pl := s.placeOfUse(u)
+	if s.criticalPath(u.Path) || s.criticalPath(pl.real) {
+		return true
+	}
+	return pl.err != nil && slices.ContainsFunc(pl.hops, s.criticalPath)
 }
 
 // criticalIfEmpty judges a path as it would be if all that is unknown in it were empty.

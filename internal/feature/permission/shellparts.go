@@ -245,7 +245,7 @@ func (s *shellEval) editRule(u *shellsyntax.PathUse) *compiled {
 	if u.Glob || u.Unknown || u.Unbased || u.Path == "" {
 		return nil
 	}
-	return s.bothSpellings(s.pathRules("Edit", AllowList), s.placeOf(u.Path))
+	return s.bothSpellings(s.pathRules("Edit", AllowList), s.placeOfUse(u))
 }
 
 // byRule allows a command by an allow rule.
@@ -443,17 +443,20 @@ func (s *shellEval) readVerdict(p *shellsyntax.Part, u *shellsyntax.PathUse, v p
 	case u.Unbased:
 		return partVerdict{kind: ByDirectory, why: "in which directory " + u.Text + " lies is only known at run time"}
 	case u.Glob:
-		if strings.Contains(u.Path, "..") || !s.inside(s.placeOf(pathpattern.LiteralHead(u.Path))) {
+		if u.Walk != "" || !s.inside(s.placeOf(pathpattern.LiteralHead(u.Path))) {
 			return partVerdict{kind: ByDirectory, why: u.Text + " may lie outside of the working directories"}
 		}
-		return partVerdict{}
+		if why := s.matches(u).why; why != "" {
+			return partVerdict{kind: ByDirectory, why: why}
+		}
+		return s.followVerdict(u)
 	}
-	pl := s.placeOf(u.Path)
+	pl := s.placeOfUse(u)
 	if pl.err != nil {
 		return partVerdict{kind: ByDirectory, why: fmt.Sprintf("%s cannot be resolved: %v", u.Text, pl.err)}
 	}
 	if s.inside(pl) || s.temporary(pl) || s.ruleNames(p, pl, v) || s.bothSpellings(s.pathRules("Read", AllowList), pl) != nil {
-		return partVerdict{}
+		return s.followVerdict(u)
 	}
 	verb := "reads"
 	if u.Intent == shellsyntax.Enter {
@@ -492,9 +495,15 @@ func (s *shellEval) writeVerdict(p *shellsyntax.Part, u *shellsyntax.PathUse, v 
 	case u.Glob:
 		return partVerdict{kind: ByDirectory, why: "which files " + u.Text + " names is only known at run time"}
 	}
-	pl := s.placeOf(u.Path)
+	pl := s.placeOfUse(u)
 	if pl.err != nil {
+		if name := s.protectedName(pl); name != "" {
+			return partVerdict{kind: BySafety, why: fmt.Sprintf("it may write what is protected (%s): %s cannot be resolved: %v", name, u.Text, pl.err)}
+		}
 		return partVerdict{kind: ByDirectory, why: fmt.Sprintf("%s cannot be resolved: %v", u.Text, pl.err)}
+	}
+	if bad := s.followVerdict(u); bad.why != "" {
+		return bad
 	}
 	if name := s.protectedName(pl); name != "" {
 		return partVerdict{kind: BySafety, why: fmt.Sprintf("it writes %s, which is protected (%s)", s.shown(u, pl), name)}
@@ -519,7 +528,7 @@ func (s *shellEval) protectedUse(u *shellsyntax.PathUse) string {
 	if u.Path == "" {
 		return ""
 	}
-	return s.protectedName(s.placeOf(u.Path))
+	return s.protectedName(s.placeOfUse(u))
 }
 
 // editPattern is the pattern of an Edit rule for one file. It is anchored at the root, so that it means

@@ -19,6 +19,8 @@ type Files struct {
 	Locate func(program string) string             // the file the shell would run; empty: none is found
 	Exists func(path string) bool                  // anything of that name
 	List   func(dir string) ([]fs.DirEntry, error) // what a folder holds
+	// ListSome lists a folder up to a number of entries, in no order; nil: patterns are not expanded.
+	ListSome func(dir string, most int) ([]fs.DirEntry, error)
 }
 
 // Disk looks in the real file system.
@@ -38,7 +40,7 @@ func Disk() Files {
 			_, err := os.Lstat(p)
 			return err == nil
 		},
-		List: os.ReadDir,
+		List: os.ReadDir, ListSome: listSome,
 	}
 }
 
@@ -75,7 +77,7 @@ func (s *shellEval) patternPlace(u *shellsyntax.PathUse) partVerdict {
 }
 
 func (s *shellEval) onePlace(u *shellsyntax.PathUse, r *compiled) partVerdict {
-	pl := s.placeOf(u.Path)
+	pl := s.placeOfUse(u)
 	if pl.err != nil {
 		return partVerdict{kind: ByDirectory, why: fmt.Sprintf("%s cannot be resolved: %v", u.Text, pl.err)}
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
 )
@@ -129,7 +129,7 @@ func (v Vector) Case(d VectorDefaults) (Request, Policy, error) {
 	if v.ShellCwd != "" {
 		cwd = v.ShellCwd
 	}
-	pol := Policy{Mode: mode, Dirs: Dirs{Cwd: v.Cwd, Project: d.ProjectRoot, Home: d.Home, More: v.Dirs}, Resolve: linkResolver(v.Links), Files: noFiles()}
+	pol := Policy{Mode: mode, Dirs: Dirs{Cwd: v.Cwd, Project: d.ProjectRoot, Home: d.Home, More: v.Dirs}, Resolve: linkResolver(v.Links), Files: noFiles(v.Links)}
 	if s := v.Sandbox; s != nil {
 		pol.Sandbox = Sandbox{
 			Enabled: s.Enabled, NoAutoAllow: s.AutoAllow != nil && !*s.AutoAllow,
@@ -142,8 +142,8 @@ func (v Vector) Case(d VectorDefaults) (Request, Policy, error) {
 }
 
 // noFiles is a file system in which the tools lie where a system has them, and nothing else exists.
-func noFiles() Files {
-	return Files{Locate: func(program string) string { return "/usr/bin/" + program }, Exists: func(string) bool { return false }}
+func noFiles(links map[string]string) Files {
+	return Files{Locate: func(program string) string { return "/usr/bin/" + program }, Exists: func(string) bool { return false }, ListSome: linkLister(links)}
 }
 
 func (r VectorRules) list(base string) []Rule {
@@ -176,29 +176,32 @@ func linkResolver(links map[string]string) Resolver {
 		return nil
 	}
 	return func(p string) (Resolution, error) {
-		out := Resolution{Path: p}
-		for range 40 {
-			next, found := replaceLink(out.Path, links)
-			if !found {
-				return out, nil
+		return resolveWith(p, func(p string) (string, error) {
+			if target, ok := links[p]; ok {
+				return target, nil
 			}
-			out.Path = next
-			out.Hops = append(out.Hops, next)
-		}
-		return Resolution{}, ErrLinkLoop
+			return "", fs.ErrInvalid
+		})
 	}
 }
 
-func replaceLink(p string, links map[string]string) (string, bool) {
-	for head := p; head != "/" && head != "."; head = path.Dir(head) {
-		target, ok := links[head]
-		if !ok {
-			continue
+// linkLister lists the given links and nothing else.
+func linkLister(links map[string]string) func(string, int) ([]fs.DirEntry, error) {
+	return func(dir string, _ int) ([]fs.DirEntry, error) {
+		var out []fs.DirEntry
+		for p := range links {
+			if path.Dir(p) == dir {
+				out = append(out, linkEntry(path.Base(p)))
+			}
 		}
-		if !path.IsAbs(target) {
-			target = path.Join(path.Dir(head), target)
-		}
-		return path.Clean(target + strings.TrimPrefix(p, head)), true
+		return out, nil
 	}
-	return p, false
 }
+
+// linkEntry is a link in a folder.
+type linkEntry string
+
+func (l linkEntry) Name() string               { return string(l) }
+func (l linkEntry) IsDir() bool                { return false }
+func (l linkEntry) Type() fs.FileMode          { return fs.ModeSymlink }
+func (l linkEntry) Info() (fs.FileInfo, error) { return nil, fs.ErrInvalid }

@@ -15,7 +15,7 @@ import (
 func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok, fail *dirs) {
 	_, w.r.cat = w.functions["cat"]
 	if w.r.pwd = ""; w.pwd && len(st.list) == 1 && !st.unknown {
-		w.r.pwd = st.list[0]
+		w.r.pwd = path.Clean(st.list[0])
 	}
 	p := Part{Parent: h.parent, Context: h.context, Background: h.background}
 	w.found = w.found[:0]
@@ -418,14 +418,14 @@ func (w *walker) cd(p *Part, args []Word, st *dirs) (ok, fail *dirs) {
 	}
 	w.addUse(p, st, t, t.Value, Enter, false)
 	if strings.HasPrefix(t.Value, "/") {
-		return &dirs{list: []string{path.Clean(t.Value)}, home: st.home}, st
+		return &dirs{list: []string{joined("", t.Value)}, home: st.home}, st
 	}
 	out := &dirs{unknown: st.unknown, home: st.home}
 	for _, d := range st.list {
 		if len(d)+len(t.Value) > maxPath { // no system has such paths; following them would cost the square
 			return w.anywhere(w.start), st
 		}
-		out.list = append(out.list, path.Clean(d+"/"+t.Value))
+		out.list = append(out.list, joined(d, t.Value))
 	}
 	return out, st
 }
@@ -455,9 +455,9 @@ func (p *Part) Guesses(yield func(PathUse) bool) {
 			for _, d := range p.dirs.list {
 				u := PathUse{Text: w.Text, Intent: Read, Guess: true}
 				if strings.HasPrefix(v, "/") {
-					u.Path = path.Clean(v)
+					u.Path, u.Walk = path.Clean(v), walk("", v)
 				} else {
-					u.Path = path.Clean(d + "/" + v)
+					u.Path, u.Walk = path.Clean(d+"/"+v), walk(d, v)
 				}
 				if !yield(u) {
 					return

@@ -148,7 +148,11 @@ func (d *describer) run() {
 	d.a = takeArgs(d.spec, d.words, d.at)
 	d.spec = d.a.spec
 	d.options()
+	from := len(d.p.Uses)
 	d.operands()
+	if d.followsLinks() {
+		d.follow(from, len(d.p.Uses))
+	}
 	d.special()
 }
 

@@ -29,8 +29,18 @@ func findTest(name string) (int, bool) {
 func (d *describer) find() {
 	i := d.at + 1
 	var starts []int
+	from, follows := len(d.p.Uses), false
 	for ; i < len(d.words); i++ {
 		v := d.words[i].Value
+		if len(starts) == 0 && v == "-D" {
+			i++
+			continue
+		}
+		if v == "-L" {
+			follows = true
+			d.not("-L follows links")
+			continue
+		}
 		if strings.HasPrefix(v, "-") || v == "(" || v == "!" || v == ")" || v == "," {
 			if v == "-H" || v == "-P" || strings.HasPrefix(v, "-O") {
 				continue
@@ -43,8 +53,13 @@ func (d *describer) find() {
 	if len(starts) == 0 {
 		d.w.addUse(d.p, d.st, &Word{Text: ".", Value: ".", Prefix: 1, flags: flagStatic}, ".", Read, false)
 	}
+	starting := len(d.p.Uses)
 	for i < len(d.words) {
+		follows = follows || d.words[i].Value == "-follow"
 		i = d.findPredicate(i, starts)
+	}
+	if follows {
+		d.follow(from, starting)
 	}
 }
 

@@ -60,6 +60,7 @@ func (l *later) holds(part int, text string, st *dirs) {
 
 // settleLater draws the conclusions when the whole text has been walked.
 func (w *walker) settleLater() {
+	w.unsettle()
 	l := w.late
 	for _, name := range l.names {
 		if !l.numbers[name] {

@@ -32,7 +32,10 @@ func (p *Part) Places(yield func(PathUse) bool) {
 		for v := range pieces(value) {
 			for _, d := range p.dirs.list {
 				u := PathUse{Text: w.Text, Intent: Write, Guess: true, Only: k.read, Unknown: w.Unknown(), Glob: w.Glob()}
-				if u.Path = absolute(d, v, p.dirs.home); u.Path != "" && !yield(u) {
+				if u.Path = absolute(d, v, p.dirs.home); !strings.HasPrefix(v, "~") {
+					u.Walk = walk(d, v)
+				}
+				if u.Path != "" && !yield(u) {
 					return
 				}
 			}

@@ -13,11 +13,24 @@ func isShell(name string) bool {
 	return false
 }
 
+// startsShell tells the programs that start a shell when they are given no program.
+func startsShell(name string) bool {
+	switch name {
+	case "newgrp", "sg", "su", "sudo", "doas", "pkexec", "runuser", "unshare", "nsenter", "chroot", "script", "fakeroot", "proot", "firejail", "setarch", "linux32", "linux64", "nix-shell":
+		return true
+	}
+	return false
+}
+
 // shells looks for the program of a shell: -c text, a here-document, or standard input.
 func (w *walker) shells(p *Part, last Form) {
 	name := baseName(last.Name)
 	if name == "." || name == "source" {
 		w.sourced(p, last)
+		return
+	}
+	if startsShell(name) {
+		w.input(p, name)
 		return
 	}
 	if !isShell(name) {

@@ -156,27 +156,30 @@ const (
 
 // PathUse is one path a part touches.
 type PathUse struct {
-	Text     string // as it reads, for people
-	Path     string // absolute and clean; a pattern when Glob; a guess when Unknown or Unbased
-	Intent   Intent
-	Glob     bool   // Path is a pattern of the shell; what is literal in it is escaped
-	Unknown  bool   // part of it is only known at run time
-	Unbased  bool   // relative to a directory that is not known
-	Tilde    bool   // written with "~"
-	Expands  bool   // written with "~", $HOME or $PWD
-	Below    bool   // everything below it, too
-	Redirect bool   // the target of a redirection
-	Slash    bool   // written with a trailing slash
-	Empty    string // when Unknown: the path if all that is unknown were empty
-	Guess    bool   // the program is not known to touch it; it is only named
-	Rooted   bool   // when Unknown: the beginning of the path is known
-	Selected bool   // when Unknown: it is what find selects
-	Product  bool   // made by the program itself: a permission for the program covers it inside the project
-	Input    bool   // named by the standard input of xargs and its like
-	Tree     bool   // all that a repository tracks
-	Copied   bool   // a tree that is copied: its own names appear at the target
-	Only     bool   // when Guess: the program is known to read it at most
-	Network  bool   // /dev/tcp or /dev/udp
+	Text      string // as it reads, for people
+	Path      string // absolute and clean, read as text; a pattern when Glob; a guess when Unknown or Unbased
+	Intent    Intent
+	Glob      bool   // Path is a pattern of the shell; what is literal in it is escaped
+	Unknown   bool   // part of it is only known at run time
+	Unbased   bool   // relative to a directory that is not known
+	Tilde     bool   // written with "~"
+	Expands   bool   // written with "~", $HOME or $PWD
+	Below     bool   // everything below it, too
+	Redirect  bool   // the target of a redirection
+	Slash     bool   // written with a trailing slash
+	Empty     string // when Unknown: the path if all that is unknown were empty
+	Guess     bool   // the program is not known to touch it; it is only named
+	Rooted    bool   // when Unknown: the beginning of the path is known
+	Selected  bool   // when Unknown: it is what find selects
+	Product   bool   // made by the program itself: a permission for the program covers it inside the project
+	Input     bool   // named by the standard input of xargs and its like
+	Tree      bool   // all that a repository tracks
+	Copied    bool   // a tree that is copied: its own names appear at the target
+	Only      bool   // when Guess: the program is known to read it at most
+	Network   bool   // /dev/tcp or /dev/udp
+	Walk      string // the way there as the kernel goes it, with ".." not taken away; empty: as Path says
+	Unsettled bool   // a name before a ".." in Walk may become a link before the path is used
+	Follows   bool   // what is read below it goes through links
 }
 
 // Canonical is the canonical text of the words from the given one on: static words in one

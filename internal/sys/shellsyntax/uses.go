@@ -155,7 +155,7 @@ func (w *walker) place(p *Part, st *dirs, u PathUse, value string) {
 		u.Unbased = true
 	}
 	if strings.HasPrefix(value, "/") {
-		u.Path = path.Clean(value)
+		u.Path, u.Walk = path.Clean(value), walk("", value)
 		if u.Unknown {
 			u.Empty = u.Path
 		}
@@ -164,7 +164,7 @@ func (w *walker) place(p *Part, st *dirs, u PathUse, value string) {
 	}
 	u.Unbased = u.Unbased || st.unknown || p.Elsewhere
 	for _, d := range st.list {
-		u.Path = path.Clean(d + "/" + value)
+		u.Path, u.Walk = path.Clean(d+"/"+value), walk(d, value)
 		if u.Unknown {
 			u.Empty = ""
 			if value != "" {

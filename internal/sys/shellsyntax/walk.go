@@ -1,6 +1,7 @@
 package shellsyntax
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -461,7 +462,7 @@ func nodeOrNil(n syntax.Node) syntax.Node {
 
 // add appends a part and returns its index.
 func (w *walker) add(p Part, st *dirs) int {
-	p.Moved = st.unknown || len(st.list) != 1 || st.list[0] != w.opt.Cwd
+	p.Moved = st.unknown || len(st.list) != 1 || st.list[0] != w.opt.Cwd && path.Clean(st.list[0]) != w.opt.Cwd
 	p.dirs = st
 	w.acc.Parts = append(w.acc.Parts, p)
 	w.acc.Commands++

@@ -36,7 +36,7 @@ type promise struct {
 }
 
 func promises(w world) []promise {
-	base := permission.Policy{Mode: permission.Default, Dirs: permission.Dirs{Cwd: w.project, Project: w.project, Home: w.home}, Resolve: permission.ResolveLinks}
+	base := permission.Policy{Mode: permission.Default, Dirs: permission.Dirs{Cwd: w.project, Project: w.project, Home: w.home}, Resolve: permission.ResolveLinks, Files: permission.Disk()}
 	with := func(rules ...permission.Rule) permission.Policy {
 		pol := base
 		for i := range rules {
@@ -55,7 +55,7 @@ func promises(w world) []promise {
 			return ""
 		}},
 		{name: "secrets are denied", rules: with(bash, permission.Rule{List: permission.DenyList, Text: "Read(secrets/**)"}), broke: func(w world, _ *shellsyntax.Account, d deeds) string {
-			for _, p := range d.opened {
+			for _, p := range d.shown {
 				if strings.HasPrefix(p, w.project+"/secrets/") {
 					return "opened " + p
 				}

@@ -59,6 +59,8 @@ type deeds struct {
 	ran     []string // programs that were started, without their folder
 	changed []string // calls that would change something below the root
 	opened  []string // what was opened below the root
+	shown   []string // of these, what was opened by others than git, which reads all it tracks to see what changed
+	by      string   // the program of the process that is being looked at
 	output  string
 }
 
@@ -86,6 +88,7 @@ func (w world) run(t *testing.T, command string) deeds {
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		check(t, err)
+		d.by = "bash"
 		for line := range strings.Lines(string(data)) {
 			w.note(&d, line)
 		}
@@ -122,13 +125,17 @@ func (w world) note(d *deeds, line string) {
 	switch call {
 	case "execve", "execveat":
 		if result == "0" {
-			d.ran = append(d.ran, filepath.Base(path))
+			d.by = filepath.Base(path)
+			d.ran = append(d.ran, d.by)
 		}
 		return
 	case "open", "openat", "openat2":
 		if !strings.Contains(args, "O_WRONLY") && !strings.Contains(args, "O_RDWR") && !strings.Contains(args, "O_CREAT") {
 			if result != "-1" && strings.HasPrefix(at, w.root) {
 				d.opened = append(d.opened, at)
+				if d.by != "git" {
+					d.shown = append(d.shown, at)
+				}
 			}
 			return
 		}
