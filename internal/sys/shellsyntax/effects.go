@@ -151,6 +151,9 @@ func (d *describer) run() {
 	from := len(d.p.Uses)
 	d.operands()
 	if d.followsLinks() {
+		if len(d.a.operands) == 0 && len(d.p.Uses) == from {
+			d.named(".", Read)
+		}
 		d.follow(from, len(d.p.Uses))
 	}
 	d.special()
