@@ -62,10 +62,34 @@ func TestKF147_LinksBeforeDots(t *testing.T) {
 		command string
 		want    Behavior
 	}{
-		{Default, "cat x/../hosts", Ask}, {Default, "cat sub/../a.txt", Allow}, {Default, "cat sub/./../sub/b.txt", Allow}, {Default, "cat in/../a.txt", Allow}, {Default, "ls x/..", Ask}, {Default, "grep -r a x/..", Ask}, {Default, "cat < x/../hosts", Ask},
-		{Default, "cd x/.. && ls", Ask}, {Default, "cd sub && cat ../x/../hosts", Ask}, {Default, "cd sub && cat ../a.txt", Allow}, {Default, "cd sub/.. && cat a.txt", Allow}, {Default, "cd in && cat ../a.txt", Allow}, {Default, "cat nothing/../a.txt", Allow}, {Default, "cat loop/../a.txt", Ask}, {Default, "cat up/a.txt", Allow}, {Default, "wc -l deep/back/../a.txt", Ask}, {Default, "cat deep/back/../../hosts", Ask},
-		{AcceptEdits, "touch x/../y", Ask}, {AcceptEdits, "touch sub/../y", Allow}, {AcceptEdits, "cp a.txt h/../config", Ask}, {AcceptEdits, "mv a.txt x/../y", Ask}, {AcceptEdits, "sed -i s/a/b/ x/../hosts", Ask}, {AcceptEdits, "echo hi > x/../y", Ask}, {AcceptEdits, "mkdir d && touch d/../y", Allow},
-		{AcceptEdits, "mv x y && touch y/../z", Ask}, {AcceptEdits, "touch y/../z; mv x y", Ask}, {AcceptEdits, "cp -a x y && touch y/../z", Ask}, {Bypass, "rm -rf x/../../project", Ask},
+		{Default, "cat x/../hosts", Ask},
+		{Default, "cat sub/../a.txt", Allow},
+		{Default, "cat sub/./../sub/b.txt", Allow},
+		{Default, "cat in/../a.txt", Allow},
+		{Default, "ls x/..", Ask},
+		{Default, "grep -r a x/..", Ask},
+		{Default, "cat < x/../hosts", Ask},
+		{Default, "cd x/.. && ls", Ask},
+		{Default, "cd sub && cat ../x/../hosts", Ask},
+		{Default, "cd sub && cat ../a.txt", Allow},
+		{Default, "cd sub/.. && cat a.txt", Allow},
+		{Default, "cd in && cat ../a.txt", Allow},
+		{Default, "cat nothing/../a.txt", Allow},
+		{Default, "cat loop/../a.txt", Ask},
+		{Default, "cat up/a.txt", Allow},
+		{Default, "wc -l deep/back/../a.txt", Ask},
+		{Default, "cat deep/back/../../hosts", Ask},
+		{AcceptEdits, "touch x/../y", Ask},
+		{AcceptEdits, "touch sub/../y", Allow},
+		{AcceptEdits, "cp a.txt h/../config", Ask},
+		{AcceptEdits, "mv a.txt x/../y", Ask},
+		{AcceptEdits, "sed -i s/a/b/ x/../hosts", Ask},
+		{AcceptEdits, "echo hi > x/../y", Ask},
+		{AcceptEdits, "mkdir d && touch d/../y", Allow},
+		{AcceptEdits, "mv x y && touch y/../z", Ask},
+		{AcceptEdits, "touch y/../z; mv x y", Ask},
+		{AcceptEdits, "cp -a x y && touch y/../z", Ask},
+		{Bypass, "rm -rf x/../../project", Ask},
 	} {
 		if d := decideLine(t, c.mode, nil, c.command, at); d.Behavior != c.want {
 			t.Errorf("%q in %s: %s (%s), want %s", c.command, c.mode, d.Behavior, d.Reason.Text, c.want)

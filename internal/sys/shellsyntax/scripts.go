@@ -50,6 +50,7 @@ func (d *describer) sed(ops []int) {
 	got := sed.Read(strings.Join(texts, "\n"))
 	if got.Why != "" {
 		d.runsProgram("has a script that " + got.Why)
+		d.w.late.runsOutside("sed has a script that " + got.Why)
 	}
 	for _, text := range got.Runs {
 		if strings.TrimSpace(text) != "" {
