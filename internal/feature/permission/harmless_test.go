@@ -28,7 +28,7 @@ func commandList(t testing.TB, file string) []string {
 // plainPolicy is a project without rules and without a sandbox.
 func plainPolicy(rules ...Rule) Policy {
 	dirs := Dirs{Cwd: "/home/dev/app", Home: "/home/dev", Project: "/home/dev/app"}
-	return Policy{Mode: Default, Dirs: dirs, Files: noFiles(), Rules: Compile(rules, Env{Dirs: dirs})}
+	return Policy{Mode: Default, Dirs: dirs, Files: noFiles(nil), Rules: Compile(rules, Env{Dirs: dirs})}
 }
 
 func decideShell(command string, pol Policy) Decision {

@@ -155,3 +155,13 @@ func TestResolveAsTheKernel(t *testing.T) {
 		}
 	}
 }
+
+// Redirections of their own, which no rule names, are decided like others.
+func TestRedirectionsAlone(t *testing.T) {
+	_, at := linkedProject(t)
+	for command, want := range map[string]Behavior{"{ ls; } < x/hosts": Ask, "< x/hosts": Ask, "(ls) < a.txt": Allow, "< a.txt": Allow} {
+		if d := decideLine(t, Default, nil, command, at); d.Behavior != want {
+			t.Errorf("%q: %s (%s), want %s", command, d.Behavior, d.Reason.Text, want)
+		}
+	}
+}

@@ -299,6 +299,9 @@ func notByPattern(p *shellsyntax.Part) string {
 // allowRule finds an allow rule for a part, and whether it names the part exactly. A rule that
 // covers the text only by a wildcard is returned when there is no exact one.
 func (s *shellEval) allowRule(p *shellsyntax.Part, safe bool) (found *compiled, exact bool) {
+	if len(p.Forms) == 0 {
+		return nil, false // no command of its own: redirections, assignments
+	}
 	form := p.Allow()
 	for _, text := range s.allowTexts(p, form, safe) {
 		for _, t := range s.shellRules() {

@@ -19,12 +19,13 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 	}
 	p := Part{Parent: h.parent, Context: h.context, Background: h.background}
 	w.found = w.found[:0]
-	nameEnd := 0                                 // substitutions before this index stand in the command word
-	if cap(w.words)-len(w.words) < len(c.Args) { // a fresh piece of memory: old words stay where they are
-		w.words = make([]Word, 0, max(len(c.Args), min(8*len(c.Args)+len(w.r.text)/64, 512)))
+	args := w.descriptors(&p, c.Args, s.Redirs)
+	nameEnd := 0                               // substitutions before this index stand in the command word
+	if cap(w.words)-len(w.words) < len(args) { // a fresh piece of memory: old words stay where they are
+		w.words = make([]Word, 0, max(len(args), min(8*len(args)+len(w.r.text)/64, 512)))
 	}
 	from := len(w.words)
-	for i, word := range c.Args {
+	for i, word := range args {
 		w.words = w.r.readAll(w.words, word, &w.found)
 		if i == 0 {
 			nameEnd = len(w.found)
@@ -40,7 +41,6 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 		subs = slices.Clone(w.found)
 	}
 	p.noteEvals()
-	w.descriptors(&p, c.Args, s.Redirs)
 	for _, a := range p.Assigns {
 		w.promptText(a)
 	}

@@ -284,7 +284,9 @@ func (w *walker) promptText(a Assign) {
 
 // descriptors notes "{name[…]}>": the shell evaluates the subscript of such a variable. To the parser it
 // is a word that touches the redirection.
-func (w *walker) descriptors(p *Part, args []*syntax.Word, redirs []*syntax.Redirect) {
+// The other words are returned.
+func (w *walker) descriptors(p *Part, args []*syntax.Word, redirs []*syntax.Redirect) []*syntax.Word {
+	var taken []*syntax.Word // in order
 	for _, r := range redirs {
 		i := sort.Search(len(args), func(k int) bool { return args[k].End().Offset() > r.OpPos.Offset() }) - 1
 		if i < 0 || !w.touches(args[i], r) {
@@ -297,7 +299,22 @@ func (w *walker) descriptors(p *Part, args []*syntax.Word, redirs []*syntax.Redi
 		p.Unknown = append(p.Unknown, "the redirection evaluates the subscript in "+src)
 		word := w.r.read(args[i], nil)
 		w.pending = append(w.pending, pendingInner{text: word.Value, isText: true, static: true, expand: true, context: Inner})
+		if i > 0 {
+			taken = append(taken, args[i])
+		}
 	}
+	if len(taken) == 0 {
+		return args
+	}
+	words := make([]*syntax.Word, 0, len(args))
+	for _, a := range args {
+		if len(taken) > 0 && a == taken[0] {
+			taken = taken[1:]
+			continue
+		}
+		words = append(words, a)
+	}
+	return words
 }
 
 // touches tells whether nothing stands between a word and a redirection after it.

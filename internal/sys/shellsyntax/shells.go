@@ -104,18 +104,16 @@ func (w *walker) sourced(p *Part, last Form) {
 }
 
 // input notes the program that a shell reads from its standard input: a here-document, a here-string, or
-// what echo or printf write into a pipe.
+// what echo or printf write into a pipe. Which of several it is hangs on numbers of descriptors, so all are searched.
 func (w *walker) input(p *Part, name string) {
 	for k := range p.Redirs {
 		switch r := &p.Redirs[k]; r.Op {
 		case "<<", "<<-", "<<<":
 			w.pending = append(w.pending, pendingInner{text: r.Target.Value, isText: true, static: r.Target.Static(), context: Inner})
-			return
 		case "<":
 			if !r.Target.Static() {
 				w.late.runsOutside(name + " runs the file " + r.Target.Text)
 			}
-			return
 		}
 	}
 	if !w.piped {

@@ -276,8 +276,14 @@ func (w *walker) headerWords(words []*syntax.Word, st *dirs, h held) {
 	}
 }
 
-// afterDashes drops the "--" that the keyword time takes before a command.
+// afterDashes drops the "--" that the keyword time takes before a command, or before the first of a pipeline.
 func afterDashes(s *syntax.Stmt) *syntax.Stmt {
+	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok {
+		stmt, rest := *s, *b
+		rest.X = afterDashes(b.X)
+		stmt.Cmd = &rest
+		return &stmt
+	}
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) < 2 || len(call.Assigns) > 0 || call.Args[0].Lit() != "--" {
 		return s
