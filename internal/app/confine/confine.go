@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -60,9 +61,10 @@ var ErrRequired = errors.New("the sandbox is required and cannot be had")
 // Confiner is the shell sandbox of a session: what the settings ask for, and what this machine can
 // do. It is safe for concurrent use.
 type Confiner struct {
-	given Given
-	sys   *sandbox.Box
-	asks  sync.Map // host:port → *hostAsk: one question a host, others wait
+	given  Given
+	sys    *sandbox.Box
+	asks   sync.Map // host:port → *hostAsk: one question a host, others wait
+	missed missed
 }
 
 // New makes the sandbox of a session. It starts nothing and touches nothing.
@@ -214,6 +216,8 @@ func (c *Confiner) Run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 	if err != nil {
 		return bash.Run{}, err
 	}
+	kept := c.secrets(spec.Env)
+	cfg.DropEnv = append(cfg.DropEnv, kept...)
 	release := c.given.Hold() // what it writes is checked before it is loaded
 	inside := bash.Confined(c.sys, c.given.Owner, func() sandbox.Config { return cfg }, func(notes []string) {
 		c.given.Notice(proto.Notice{Level: "warning", Text: "The sandbox: " + strings.Join(notes, "; ")})
@@ -226,9 +230,28 @@ func (c *Confiner) Run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 	told := run.After
 	run.After = func(exit proc.Exit, output string) string {
 		defer release()
-		return told(exit, output)
+		return joined(c.wants(spec, cfg, kept, exit, output), told(exit, output))
 	}
 	return run, nil
+}
+
+// wants says what a command was kept from that it asked for.
+func (c *Confiner) wants(spec proc.Spec, cfg sandbox.Config, kept []string, exit proc.Exit, output string) string {
+	command := strings.Join(append([]string{spec.Path}, spec.Args...), " ")
+	text := keptText(c.missed.names(kept, command, output))
+	if text != "" {
+		c.given.Notice(proto.Notice{Level: "warning", Key: "sandbox-environment", Text: "Variables were " + text})
+		text = "Variables were " + text + "."
+	}
+	if exit.Code == 0 {
+		return text
+	}
+	return joined(c.offer(cfg, kept, command, output), text)
+}
+
+func joined(parts ...string) string {
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return strings.Join(parts, "\n")
 }
 
 // Start starts a program in the sandbox that the settings describe, whether or not they ask for it.
@@ -238,6 +261,7 @@ func (c *Confiner) Start(spec proc.Spec) (*sandbox.Command, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.DropEnv = append(cfg.DropEnv, c.secrets(spec.Env)...)
 	return c.sys.Start(c.given.Owner, spec, cfg)
 }
 

@@ -35,7 +35,7 @@ func faked(t *testing.T) (c *Confiner, state *slice, asked *atomic.Int32, verdic
 			asked.Add(1)
 			return *verdict
 		},
-		NewID: func() string { return "id" },
+		NewID: func() string { return "id" }, Env: func() config.Environ { return config.Environ{} },
 		Early: func(n proto.Notice) { t.Error(n.Text) },
 	})
 	return c, state, asked, verdict

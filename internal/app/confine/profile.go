@@ -3,6 +3,7 @@ package confine
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
@@ -20,7 +21,7 @@ func (c *Confiner) profile(how tool.Confinement) sandbox.Config {
 		Dir: p.Start, ReadOnly: how.Level == tool.ReadOnly, Temp: g.Temp(),
 		Cache:     filepath.Join(p.Home, "cache", "build", g.ProjectKey()),
 		Write:     append([]string{p.Start}, g.State.Get().WorkDirs()...),
-		Protect:   []string{p.Home, p.StateFile, p.GuestHome},
+		Protect:   []string{p.Home, p.StateFile, p.GuestHome, g.SessionDir()},
 		FilesFree: setting(state, "sandbox.filesystem.disabled", false), UnixSockets: setting(state, "sandbox.network.allowAllUnixSockets", false),
 		AllowPartial: c.Wanted() == "on", Nested: c.weaker(), Bwrap: setting(state, "sandbox.bwrapPath", ""),
 		Quarantine: filepath.Join(g.SessionDir(), "quarantine"),
@@ -32,16 +33,14 @@ func (c *Confiner) profile(how tool.Confinement) sandbox.Config {
 	out.AllowRead = c.paths(allowRead)
 	out.Write = append(out.Write, c.rulePaths(permission.AllowList, "Edit")...)
 	out.Show = []string{g.SessionDir()} // aliases and what hooks left for commands
-	out.DropEnv = []string{
-		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
-		"OPENROUTER_API_KEY", "AWS_BEARER_TOKEN_BEDROCK",
-	}
+	out.DropEnv = slices.Clone(modelKeys)
 	for _, v := range setting[[]credential](state, "sandbox.credentials.envVars", nil) {
 		out.DropEnv = append(out.DropEnv, v.Name) // one that cannot be masked is taken away
 	}
 	for _, f := range setting[[]credential](state, "sandbox.credentials.files", nil) {
 		out.DenyRead = append(out.DenyRead, c.absolute(f.Path, p.Start))
 	}
+	c.closeStores(&out)
 	return out
 }
 
@@ -57,11 +56,16 @@ const allowRead = "sandbox.filesystem.allowRead"
 
 // paths reads a list of paths; relative ones start where their file's scope says.
 func (c *Confiner) paths(key string) []string {
+	return c.pathsOf(key, func(origin.Scope) bool { return true })
+}
+
+// pathsOf is paths of the scopes that wanted says yes to.
+func (c *Confiner) pathsOf(key string, wanted func(origin.Scope) bool) []string {
 	var out []string
 	state := c.given.Config()
 	managedOnly := key == allowRead && setting(state, "sandbox.filesystem.allowManagedReadPathsOnly", false)
 	for _, block := range state.Blocks(key) {
-		if managedOnly && block.At.Scope != origin.Managed {
+		if !wanted(block.At.Scope) || managedOnly && block.At.Scope != origin.Managed {
 			continue
 		}
 		base := c.given.Places.Start

@@ -70,6 +70,7 @@ func sandboxKeys() []Key {
 		closed(allow("autoAllowBashIfSandboxed", TBool, 1, "true", "commands inside the sandbox need no question"), "false"),
 		allow("excludedCommands", TStrings, 1, "", "patterns of commands that run outside"),
 		closed(allow("allowUnsandboxedCommands", TBool, 1, "true", "the model may ask to run a command outside"), "false"),
+		only("environment.allow", TStrings, UserManaged, 1, "", "variables that commands inside may see although their names look like secrets; * stands for any text"),
 		allow("filesystem.allowWrite", TStrings, 1, "", "more paths that may be written"),
 		restrict("filesystem.denyWrite", TStrings, 1, "paths that may not be written"),
 		restrict("filesystem.denyRead", TStrings, 1, "paths that may not be read"),

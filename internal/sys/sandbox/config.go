@@ -17,7 +17,8 @@ type Config struct {
 	Write     []string // what may be written, with all below
 	DenyWrite []string // cut out of Write
 	DenyRead  []string // may not be read; may have wildcards
-	AllowRead []string // opened again inside DenyRead
+	Closed    []string // stores that may not be read: like DenyRead, but folders seem empty, which programs take for "not signed in"
+	AllowRead []string // opened again inside DenyRead and Closed
 	Protect   []string // further paths that must never be written, whatever Write says
 	Temp      string   // writable folder that also is $TMPDIR; empty: a private /tmp only
 	Cache     string   // writable folder for the caches of build tools; empty: none
@@ -113,7 +114,7 @@ func (c Config) environment(env []string, p *plan) []string {
 	out := make([]string, 0, len(env)+32)
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
-		if !matchesAny(name, hidden) && !matchesAny(name, c.DropEnv) && !slices.Contains(proxyVars, name) {
+		if !Matches(name, hidden) && !Matches(name, c.DropEnv) && !slices.Contains(proxyVars, name) {
 			out = append(out, kv)
 		}
 	}
@@ -136,7 +137,8 @@ func (c Config) environment(env []string, p *plan) []string {
 	return out
 }
 
-func matchesAny(name string, patterns []string) bool {
+// Matches says whether a name is one of the patterns, in which "*" stands for any text.
+func Matches(name string, patterns []string) bool {
 	for _, p := range patterns {
 		if matchStar(p, name) {
 			return true

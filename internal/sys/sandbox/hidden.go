@@ -32,11 +32,15 @@ func (b *Box) standIns() string { return filepath.Join(b.opts.StateDir, "hidden"
 
 // standIn makes what is seen in the place of a hidden path and returns where it lies. open is what of a
 // folder can be reached all the same: then it needs a way through, and its names can be looked at, too.
-func (b *Box) standIn(path string, dir bool, open []string) (string, error) {
+// A closed folder shows nothing but that.
+func (b *Box) standIn(path string, dir, closed bool, open []string) (string, error) {
 	if !dir {
 		return b.madeOnce("file", emptyFile)
 	}
-	names := fileNames(path)
+	var names []string
+	if !closed {
+		names = fileNames(path)
+	}
 	var ways []string
 	for _, o := range open {
 		st, err := os.Lstat(o)
@@ -53,6 +57,9 @@ func (b *Box) standIn(path string, dir bool, open []string) (string, error) {
 		ways = append(ways, rel)
 	}
 	slices.Sort(ways)
+	if closed {
+		ways = append(ways, "./") // so that it can be listed
+	}
 	sum := sha256.Sum256([]byte(strings.Join(names, "\x00") + "\x00\x00" + strings.Join(ways, "\x00")))
 	return b.madeOnce(hex.EncodeToString(sum[:16]), func(at string) error { return standInFolder(at, names, ways) })
 }

@@ -27,6 +27,7 @@ type plan struct {
 	whole    map[string]bool // guards that a mount holds with all they have in them
 	mounted  []mount         // the steps of making the file system
 	hide     []string        // may not be read, exist
+	closed   []string        // those of them that seem empty
 	reopen   []string        // readable again inside hide
 	held     map[string]held // protected paths that a mount holds, and what lies there
 	free     bool            // files are not confined
@@ -228,6 +229,16 @@ func (b *Box) reading(p *plan, cfg Config) error {
 			}
 		}
 	}
+	for _, s := range cfg.Closed {
+		real, err := filepath.EvalSymlinks(clean(s))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+		case err != nil || real == "/":
+			return fmt.Errorf("%w: %s cannot be closed: %w", ErrUnavailable, s, cmp.Or(err, errRoot))
+		case !slices.Contains(p.hide, real):
+			p.hide, p.closed = append(p.hide, real), append(p.closed, real)
+		}
+	}
 	for _, a := range cfg.AllowRead {
 		real, err := filepath.EvalSymlinks(clean(a))
 		if err == nil && !slices.Contains(p.hide, real) && slices.ContainsFunc(p.hide, func(h string) bool { return within(real, h) }) {
@@ -238,6 +249,8 @@ func (b *Box) reading(p *plan, cfg Config) error {
 	p.hide = slices.Compact(p.hide)
 	return nil
 }
+
+var errRoot = errors.New("it is the root folder")
 
 // between lists the directories between a writable root and a protected path: as mount points they
 // cannot be renamed.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -161,7 +162,10 @@ func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs *os.File) erro
 	major, minor := version("bubblewrap " + st.Version)
 	job := bwrapJob{
 		plan: c.plan, dir: dir, helper: helper, seccompFD: seccompFD, nested: c.cfg.Nested, stays: spec.Keep, root: os.Getuid() == 0, exists: exists,
-		noUserns: major > 0 || minor >= 8, mounts: st.Mounts, show: append([]string{dir, c.cfg.Dir}, c.cfg.visible()...), standIn: c.box.standIn,
+		noUserns: major > 0 || minor >= 8, mounts: st.Mounts, show: append([]string{dir, c.cfg.Dir}, c.cfg.visible()...),
+		standIn: func(path string, dir bool, open []string) (string, error) {
+			return c.box.standIn(path, dir, slices.Contains(c.plan.closed, path), open)
+		},
 		helperArgs: append([]string{helperArg, "run", strconv.Itoa(ordersFD), "--"}, argv...),
 	}
 	steps, err := job.steps()

@@ -1,0 +1,211 @@
+package confine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/myelin-agent/myelin/internal/sys/origin"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+)
+
+// credStore is a place in which programs keep what signs their owner in. Stores are closed inside unless a
+// person or an administrator opens them.
+type credStore struct {
+	path string   // below home
+	env  string   // variable that moves it, to another file or folder; empty: none
+	open []string // patterns of what stays readable in it
+}
+
+// stores are known by the documentation of the programs they belong to.
+var stores = []credStore{
+	{path: ".ssh", open: []string{"known_hosts*", "config", "config.d", "*.pub"}},
+	{path: ".gnupg", env: "GNUPGHOME", open: []string{"pubring.kbx", "pubring.gpg", "trustdb.gpg", "gpg.conf"}},
+	{path: ".aws/credentials", env: "AWS_SHARED_CREDENTIALS_FILE"},
+	{path: ".aws"},
+	{path: ".azure", env: "AZURE_CONFIG_DIR"},
+	{path: ".config/gcloud", env: "CLOUDSDK_CONFIG"},
+	{path: ".oci"},
+	{path: ".kube", env: "KUBECONFIG"},
+	{path: ".docker/config.json", env: "DOCKER_CONFIG"},
+	{path: ".config/containers/auth.json", env: "REGISTRY_AUTH_FILE"},
+	{path: ".netrc", env: "NETRC"},
+	{path: "_netrc"},
+	{path: ".git-credentials"},
+	{path: ".config/git/credentials"},
+	{path: ".config/gh", env: "GH_CONFIG_DIR"},
+	{path: ".config/hub"},
+	{path: ".config/glab-cli", env: "GLAB_CONFIG_DIR"},
+	{path: ".config/tea"},
+	{path: ".npmrc", env: "NPM_CONFIG_USERCONFIG"},
+	{path: ".pypirc"},
+	{path: ".config/pypoetry/auth.toml"},
+	{path: ".cargo/credentials"},
+	{path: ".cargo/credentials.toml"},
+	{path: ".gem/credentials"},
+	{path: ".composer/auth.json"},
+	{path: ".config/composer/auth.json"},
+	{path: ".terraform.d/credentials.tfrc.json"},
+	{path: ".pulumi/credentials.json"},
+	{path: ".vault-token"},
+	{path: ".databrickscfg"},
+	{path: ".snowflake"},
+	{path: ".config/doctl"},
+	{path: ".config/hcloud"},
+	{path: ".config/heroku"},
+	{path: ".fly"},
+	{path: ".config/netlify"},
+	{path: ".config/.wrangler"},
+	{path: ".wrangler"},
+	{path: ".local/share/com.vercel.cli"},
+	{path: ".config/rclone", env: "RCLONE_CONFIG"},
+	{path: ".s3cfg"},
+	{path: ".boto", env: "BOTO_CONFIG"},
+	{path: ".pgpass", env: "PGPASSFILE"},
+	{path: ".mylogin.cnf", env: "MYSQL_TEST_LOGIN_FILE"},
+	{path: ".kaggle"},
+	{path: ".cache/huggingface/token", env: "HF_TOKEN_PATH"},
+	{path: ".huggingface/token"},
+	// Keyrings and browsers.
+	{path: ".local/share/keyrings"},
+	{path: ".local/share/kwalletd"},
+	{path: ".local/share/python_keyring"},
+	{path: ".password-store", env: "PASSWORD_STORE_DIR"},
+	{path: ".config/op"},
+	{path: ".config/Bitwarden"},
+	{path: ".config/Bitwarden CLI"},
+	{path: ".config/keepassxc"},
+	{path: ".config/sops"},
+	{path: ".config/age"},
+	{path: ".mozilla"},
+	{path: ".thunderbird"},
+	{path: ".config/google-chrome"},
+	{path: ".config/chromium"},
+	{path: ".config/BraveSoftware"},
+	{path: ".config/microsoft-edge"},
+	{path: ".config/vivaldi"},
+	{path: ".config/opera"},
+	{path: "snap/firefox"},
+	{path: "snap/chromium"},
+	{path: "Library/Keychains"},
+	{path: "Library/Cookies"},
+	{path: "Library/Application Support/Google/Chrome"},
+	{path: "Library/Application Support/Firefox"},
+	{path: "Library/Application Support/BraveSoftware"},
+	{path: "Library/Application Support/Microsoft Edge"},
+	// What other agents keep: keys, and what their users told them.
+	{path: ".claude/.credentials.json"},
+	{path: ".claude/projects"},
+	{path: ".claude/history.jsonl"},
+	{path: ".claude.json"},
+	{path: ".codex", env: "CODEX_HOME"},
+	{path: ".gemini"},
+	{path: ".config/github-copilot"},
+	{path: ".copilot"},
+	{path: ".local/share/opencode"},
+	{path: ".local/share/crush"},
+	{path: ".local/share/amp"},
+	{path: ".config/goose"},
+	{path: ".config/Cursor"},
+	{path: ".cursor"},
+	{path: ".codeium"},
+	{path: ".continue"},
+	{path: ".aider.conf.yml"},
+	{path: ".qwen"},
+}
+
+// xdg are the folders of home that a variable moves.
+var xdg = []struct{ env, path string }{{"XDG_CONFIG_HOME", ".config"}, {"XDG_DATA_HOME", ".local/share"}, {"XDG_CACHE_HOME", ".cache"}, {"CARGO_HOME", ".cargo"}}
+
+// places is where a store may lie.
+func (s credStore) places(home string, env func(string) string) []string {
+	out := []string{filepath.Join(home, s.path)}
+	for _, x := range xdg {
+		rest, below := strings.CutPrefix(s.path, x.path+"/")
+		if dir := env(x.env); below && filepath.IsAbs(dir) {
+			out = append(out, filepath.Join(dir, rest))
+		}
+	}
+	if s.env == "" {
+		return out
+	}
+	for _, path := range filepath.SplitList(env(s.env)) { // KUBECONFIG is a list
+		if filepath.IsAbs(path) {
+			if s.env == "DOCKER_CONFIG" {
+				path = filepath.Join(path, "config.json")
+			}
+			out = append(out, filepath.Clean(path))
+		}
+	}
+	return out
+}
+
+// closeStores closes the stores that are there. What a person or an administrator opens by allowRead stays
+// open; what a project's files open counts in no store.
+func (c *Confiner) closeStores(out *sandbox.Config) {
+	opened := c.openings(origin.User, origin.Managed, origin.Flag)
+	denied := out.DenyRead
+	env := c.given.Env().Value
+	for _, s := range stores {
+		for _, path := range s.places(c.given.Places.UserHome, env) {
+			if !closable(path) || slices.Contains(opened, path) || within(out.Dir, path) || within(c.given.Places.UserHome, path) {
+				continue
+			}
+			out.Closed = append(out.Closed, path)
+			for _, pattern := range s.open {
+				matches, err := filepath.Glob(filepath.Join(escaped(path), pattern))
+				if err != nil {
+					continue // the patterns are ours
+				}
+				for _, m := range matches {
+					if !forbids(denied, m) {
+						out.AllowRead = append(out.AllowRead, m)
+					}
+				}
+			}
+		}
+	}
+	if foreign := c.openings(origin.Project, origin.Local); len(foreign) > 0 {
+		out.AllowRead = slices.DeleteFunc(out.AllowRead, func(path string) bool {
+			return slices.Contains(foreign, path) && !slices.Contains(opened, path) &&
+				slices.ContainsFunc(out.Closed, func(closed string) bool { return within(path, closed) })
+		})
+	}
+}
+
+// closable says whether a file or a folder is there: a variable may name /dev/null.
+func closable(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && (st.IsDir() || st.Mode().IsRegular())
+}
+
+// openings are the paths that allowRead of some scopes names.
+func (c *Confiner) openings(scopes ...origin.Scope) []string {
+	return c.pathsOf(allowRead, func(s origin.Scope) bool { return slices.Contains(scopes, s) })
+}
+
+// forbids says whether a read rule covers the path.
+func forbids(rules []string, path string) bool {
+	return slices.ContainsFunc(rules, func(rule string) bool {
+		rule = strings.TrimSuffix(strings.TrimSuffix(rule, "/**"), "/")
+		for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
+			if ok, err := doublestar.PathMatch(rule, at); at == rule || ok || err != nil {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// escaped is a path as a pattern that matches nothing else.
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
