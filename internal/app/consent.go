@@ -8,6 +8,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/trust"
+	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 )
 
@@ -167,4 +168,25 @@ func (s *Session) review(files *config.Files) config.View {
 	}
 	r.trust.Items, r.view = in.Items, viewOf(d)
 	return r.view
+}
+
+// gitRisk says why git may not run unasked in a directory: nobody trusts its repository, which is
+// another than the one that is trusted, and what stands in it might run a program. Empty: it may.
+func (s *Session) gitRisk(dir string) string {
+	r := s.rooms.settings
+	if s.trusted() {
+		if dir == r.places.Start {
+			return ""
+		}
+		r.mu.Lock()
+		key := r.trust.Folder.Key
+		r.mu.Unlock()
+		if f, err := trust.Locate(dir, r.places.UserHome); err == nil && f.Key == key {
+			return ""
+		}
+	}
+	if o := gitrepo.Inert(dir); o != nil {
+		return "nobody trusts the folder, and what git finds there may run something: " + o.String()
+	}
+	return ""
 }

@@ -86,7 +86,11 @@ func (d *door) open() {
 }
 
 func listen(path string) (net.Listener, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil { // nobody else must come in before the socket has its rights
 		return nil, err
 	}
 	// The transcript is locked, so whoever left a socket here is dead.
@@ -97,7 +101,10 @@ func listen(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l, os.Chmod(path, 0o600)
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }
 
 // close shuts the door of the conversation; the next task opens that of the one in use then.

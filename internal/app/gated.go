@@ -16,7 +16,7 @@ import (
 // newGate binds the gate to the session.
 func newGate(s *Session) *gate.Gate {
 	given := gate.Given{
-		State: s.part.permission, Dirs: s.dirs, ReadOnly: s.rooms.readOnly.Load,
+		State: s.part.permission, Dirs: s.dirs, ReadOnly: s.rooms.readOnly.Load, Git: s.gitRisk,
 		Tool:    func(name string) tool.Tool { return s.rooms.tool(name) },
 		Sandbox: func() permission.Sandbox { return s.rooms.box.Policy() },
 		Settings: func() gate.Settings {

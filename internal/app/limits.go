@@ -162,6 +162,9 @@ func (s *Session) overBudget(next cost.Usage) *cost.Exceeded {
 		s.emit(proto.Notice{Level: "error", Text: err.Error()})
 		used = *limit
 	}
+	if s.dayLost.Load() {
+		used = max(used, *limit)
+	}
 	return cost.OverDay(used, next, *limit)
 }
 

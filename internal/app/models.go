@@ -244,6 +244,7 @@ func (s *Session) spent(t *turn, agent string) func(engine.Spending) {
 		t.usage = t.usage.Add(x.Usage)
 		if s.rooms.limits().Budget.Day != nil {
 			if err := s.day().Add(cost.UsageOf(x.Model.Price, x.Usage).USD); err != nil {
+				s.dayLost.Store(true) // what cannot be written down is not counted, and so nothing more is spent
 				s.emit(proto.Notice{Level: "error", Key: "day", Text: err.Error()})
 			}
 		}

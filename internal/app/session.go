@@ -46,6 +46,7 @@ type Session struct {
 
 	thinking atomic.Pointer[int] // budget in tokens; nil: default
 	prompts  atomic.Int64        // user messages so far
+	dayLost  atomic.Bool         // something that was spent could not be added to the day
 
 	reloaded        atomic.Bool // instruction files are loaded anew because of a compaction
 	sceneMu         sync.Mutex  // guards what the classifier may see

@@ -25,6 +25,7 @@ func (g *Gate) Policy() permission.Policy {
 	return permission.Policy{
 		Rules: g.compiled.Rules(st, env), Mode: st.Mode, Dirs: env.Dirs, Resolve: env.Resolve, Folds: env.Folds, Files: permission.Disk(), Accounts: env.Accounts,
 		AutoAvailable: st.AutoAvailable, AutoInPlan: set.AutoInPlan, ManagedOnly: set.ManagedOnly, ClassifyShell: set.ClassifyShell,
+		Git: g.given.Git,
 	}
 }
 
@@ -114,7 +115,9 @@ func (g *Gate) PolicyFor(req permission.Request) permission.Policy {
 // lets such commands run without a question, and whether others may run beside it.
 func (g *Gate) Effects(command, cwd string) bash.Effects {
 	env := g.Env()
-	e := permission.EffectsOf(command, cwd, permission.Policy{Dirs: env.Dirs, Resolve: env.Resolve, Folds: env.Folds, Files: permission.Disk(), Accounts: env.Accounts})
+	e := permission.EffectsOf(command, cwd, permission.Policy{
+		Dirs: env.Dirs, Resolve: env.Resolve, Folds: env.Folds, Files: permission.Disk(), Accounts: env.Accounts, Git: g.given.Git,
+	})
 	return bash.Effects{ReadOnly: e.ReadOnly, Beside: e.ReadOnly || e.Quiet, Waits: e.Quiet, Destructive: e.Discards}
 }
 

@@ -43,6 +43,7 @@ type Given struct {
 	Settings func() Settings
 	Sandbox  func() permission.Sandbox // asked for shell calls alone; the first time it may try the machine out
 	ReadOnly func() bool               // a person declined to trust the folder: nothing is changed in it
+	Git      func(dir string) string   // why git may not run unasked in a directory; empty: it may
 
 	Hooks    func() Hooks
 	TellHook func(hook.Outcome) // shows what hooks have for people

@@ -56,7 +56,7 @@ func (d Day) Total() (float64, error) {
 	for line := range strings.Lines(string(raw)) {
 		n++
 		usd, err := strconv.ParseFloat(strings.TrimSpace(line), 64)
-		if err != nil || usd < 0 {
+		if err != nil || !(usd >= 0) { // no number is none either
 			return 0, fmt.Errorf("read what was spent today: %s:%d: expected an amount, found %q", d.path(), n, strings.TrimSpace(line))
 		}
 		total += usd

@@ -108,6 +108,9 @@ type Policy struct {
 	Resolve Resolver // nil: no path is a link
 	Files   Files
 	Sandbox Sandbox
+	// Git says why git may not run unasked in a directory: nobody trusts it, and its repository might
+	// run something. Empty: it may. Nil: it may anywhere.
+	Git func(dir string) string
 
 	Accounts *Accounts // of command lines that were read already; nil: none
 

@@ -113,7 +113,7 @@ func (s *shellEval) commandVerdict(i int) partVerdict {
 		return partVerdict{kind: ByOther, why: p.WhyNot}
 	}
 	name, safe := assignsOK(p)
-	tool := s.toolVerdict(p)
+	tool := orElse(s.gitVerdict(p), func() string { return s.toolVerdict(p) })
 	if safe && p.ReadOnly && s.quietDocuments(p) && tool == "" {
 		return partVerdict{ok: true, kind: ByReadOnly, why: "it only reads", rule: s.explicit(p)}
 	}
