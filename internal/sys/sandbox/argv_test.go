@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -142,15 +143,27 @@ func TestContainerArguments(t *testing.T) {
 	p, cfg, base := example(t)
 	cfg.Container = &Engine{Image: "debian:12"}
 	spec := proc.Spec{Path: "/bin/bash", Args: []string{"-c", "make"}, Dir: cfg.Dir, Env: []string{"PATH=/x", "A=b c", "HOME=/h", "MULTI=a\nb"}}
-	args, err := containerArgs(cfg, p, spec, true)
+	job := containerJob{cfg: cfg, plan: p, spec: spec, podman: true, name: "myelin-1", standIn: func(path string, dir bool, _ []string) (string, error) {
+		return fmt.Sprintf("/state/hidden/%v", dir), nil
+	}}
+	args, err := job.args()
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := regexp.MustCompile(`--user=\d+:\d+`).ReplaceAllString(perLine(args), "--user=UID:GID")
 	golden(t, "container.golden", text, base)
-	cfg.Container.Image = ""
-	if _, err := containerArgs(cfg, p, spec, false); err == nil {
-		t.Error("a container without image")
+	if strings.Contains(text, "b c") || strings.Contains(text, "a\nb") {
+		t.Error("values of variables are on the command line")
+	}
+	for _, image := range []string{"", "--privileged"} {
+		job.cfg.Container = &Engine{Image: image}
+		if _, err := job.args(); err == nil {
+			t.Errorf("image %q", image)
+		}
+	}
+	job.cfg.Container, job.plan = &Engine{Image: "x"}, &plan{free: true}
+	if _, err := job.args(); err == nil {
+		t.Error("files that are not confined")
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 // Status says what the sandbox is here, for people and for machines.
 type Status struct {
 	Level   Level
-	Backend string   // bubblewrap, landlock, seatbelt, container; empty: none
+	Backend string   // bubblewrap, landlock, seatbelt, docker, podman; empty: none
 	Version string   // of the backend
 	Mounts  bool     // the helper makes the mounts, which costs less than bubblewrap does
 	ABI     int      // of Landlock; 0: none

@@ -346,32 +346,79 @@ func TestUpstreamProxy(t *testing.T) {
 	}
 }
 
-func TestContainerEngine(t *testing.T) {
-	c := newCell(t)
+// engineHere puts the engine for tests under a name in front of PATH, and returns its log.
+func engineHere(t *testing.T, c *cell, name string) (log string) {
+	t.Helper()
 	bin := filepath.Join(filepath.Dir(c.dir), "bin")
-	if err := os.Mkdir(bin, 0o755); err != nil {
+	if err := os.MkdirAll(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// An engine that runs the command here and says what it was told.
-	fake := "#!/bin/sh\nfor a; do echo \"$a\"; done > " + c.dir + "/argv\nwhile [ \"$1\" != an/image ]; do shift; done\nshift\nexec \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "podman"), []byte(fake), 0o755); err != nil {
+	engine, err := filepath.Abs("testdata/engine")
+	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(engine, filepath.Join(bin, name)); err != nil {
+		t.Fatal(err)
+	}
+	log = filepath.Join(bin, "log")
+	t.Setenv("CONTAINER_LOG", log)
+	t.Setenv("DOCKER_HOST", "seen by the engine alone")
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	c.cfg.Container = &sandbox.Engine{Image: "an/image"}
-	if st := c.box.Probe(context.Background(), c.cfg); st.Level != sandbox.Container || st.State() != "on (container)" {
-		t.Errorf("%+v", st)
+	return log
+}
+
+// TestContainerEngine has the strict engine of testdata run commands. No real engine is needed.
+func TestContainerEngine(t *testing.T) {
+	for _, name := range []string{"podman", "docker"} {
+		t.Run(name, func(t *testing.T) {
+			c := newCell(t)
+			log := engineHere(t, c, name)
+			c.cfg.Container = &sandbox.Engine{Image: "an/image"}
+			st := c.box.Probe(context.Background(), c.cfg)
+			if st.Level != sandbox.Container || st.State() != "on ("+name+")" || len(st.Missing) == 0 || len(st.Checks) != 4 {
+				t.Fatalf("%+v", st)
+			}
+			out, exit, _ := c.run("echo hi; : >made; : >/made-outside; cat /proc/net/dev | wc -l; echo ${DOCKER_HOST-unseen}; exit 4")
+			if exit.Code != 4 || !strings.HasPrefix(out, "hi\n") || !strings.Contains(out, "Read-only file system") || !strings.Contains(out, "3\nunseen\n") {
+				t.Errorf("%q %+v", out, exit)
+			}
+			if _, err := os.Stat(filepath.Join(c.dir, "made")); err != nil {
+				t.Error(err)
+			}
+			called, err := os.ReadFile(log)
+			if err != nil || strings.Contains(string(called), "--userns=keep-id") != (name == "podman") {
+				t.Errorf("%v %s", err, called)
+			}
+			c.cfg.ReadOnly = true
+			if out, _, _ := c.run("cat made && echo read; : >second || echo refused"); !strings.Contains(out, "read\n") || !strings.Contains(out, "refused\n") {
+				t.Errorf("reading only: %q", out)
+			}
+		})
 	}
-	out, exit, _ := c.run("echo hi; exit 4")
-	if out != "hi\n" || exit.Code != 4 || !strings.Contains(c.text("argv"), "--network=none\n") || !strings.Contains(c.text("argv"), "--userns=keep-id") {
-		t.Errorf("%q %+v %s", out, exit, c.text("argv"))
-	}
-	c.cfg.Container.Program = "no-such-engine"
-	if st := c.box.Probe(context.Background(), c.cfg); st.Level != sandbox.None || !strings.Contains(st.State(), "off (unavailable") {
-		t.Errorf("%+v", st)
-	}
-	if _, err := c.box.Start(c.owner, proc.Spec{Path: "true"}, c.cfg); !errors.Is(err, sandbox.ErrUnavailable) {
-		t.Errorf("%v", err)
+}
+
+func TestContainerEngineThatCannotBeHad(t *testing.T) {
+	for want, spoil := range map[string]func(t *testing.T, c *cell, log string){
+		"no container engine found":    func(_ *testing.T, c *cell, _ string) { c.cfg.Container.Program = "no-such-engine" },
+		"the image other is not there": func(_ *testing.T, c *cell, _ string) { c.cfg.Container.Image = "other" },
+		"no image is named":            func(_ *testing.T, c *cell, _ string) { c.cfg.Container.Image = "" },
+		"podman does not answer: exit 125 : engine: cannot connect": func(t *testing.T, _ *cell, log string) {
+			if err := os.WriteFile(log+".down", nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			c := newCell(t)
+			c.cfg.Container = &sandbox.Engine{Image: "an/image"}
+			spoil(t, c, engineHere(t, c, "podman"))
+			if st := c.box.Probe(context.Background(), c.cfg); st.Level != sandbox.None || !strings.Contains(st.State(), "off (unavailable: "+want) || st.Fix == "" {
+				t.Errorf("%+v", st)
+			}
+			if _, err := c.box.Start(c.owner, proc.Spec{Path: "true"}, c.cfg); !errors.Is(err, sandbox.ErrUnavailable) {
+				t.Errorf("it was started: %v", err)
+			}
+		})
 	}
 }
 

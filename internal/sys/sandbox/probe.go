@@ -14,14 +14,10 @@ import (
 // answer is kept, also on disk, until this program, the backend or the machine's start changes. It is
 // safe to call often and from several goroutines.
 func (b *Box) Probe(ctx context.Context, cfg Config) Status {
-	if cfg.Container != nil {
-		engine, err := findEngine(cfg.Container.Program)
-		if err != nil {
-			return Status{Reason: err.Error()}
-		}
-		return Status{Level: Container, Backend: "container", Version: filepath.Base(engine) + " " + cfg.Container.Image}
-	}
 	key := fmt.Sprintf("%s|%v", cfg.Bwrap, cfg.Nested)
+	if cfg.Container != nil {
+		key = fmt.Sprintf("container %q %q", cfg.Container.Program, cfg.Container.Image)
+	}
 	b.mu.Lock()
 	st, known := b.status[key]
 	b.mu.Unlock()
@@ -36,7 +32,11 @@ func (b *Box) Probe(ctx context.Context, cfg Config) Status {
 	if known {
 		return st
 	}
-	st = b.cachedProbe(ctx, cfg)
+	if cfg.Container != nil { // an engine is started and stopped while the machine runs: nothing of it is kept on disk
+		st = b.probeContainer(ctx, cfg)
+	} else {
+		st = b.cachedProbe(ctx, cfg)
+	}
 	b.mu.Lock()
 	b.status[key] = st
 	b.mu.Unlock()

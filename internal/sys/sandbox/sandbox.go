@@ -95,6 +95,8 @@ type Command struct {
 	plan *plan
 	net  *network
 
+	container *container // that it runs in; nil: it runs in none
+
 	probing *Status // of the probe this is part of; nil: a real command
 
 	looking sync.Mutex // guards before and the putting aside
@@ -162,6 +164,11 @@ func (c *Command) Finish(output string) Report {
 		if len(c.Process.Left()) > 0 { // it could still write after the check
 			c.Process.Stop("the sandbox must outlive what runs in it")
 		}
+		if c.container != nil && c.Process.Exit().Stopped != "" {
+			if err := c.container.end(); err != nil {
+				c.plan.note("%v", err)
+			}
+		}
 		if c.net != nil {
 			c.report.Violations = append(c.report.Violations, c.net.close()...)
 		}
@@ -218,9 +225,6 @@ func (b *Box) Close() {
 
 // level decides how cfg is confined here.
 func (b *Box) level(cfg Config) (Level, error) {
-	if cfg.Container != nil {
-		return Container, nil
-	}
 	st := b.Probe(context.Background(), cfg)
 	switch {
 	case st.Level == None:
