@@ -88,8 +88,13 @@ func outerCache(t *testing.T) string {
 func setUp(env *testscript.Env, goCache string) error {
 	home := filepath.Join(env.WorkDir, "home")
 	tmp := filepath.Join(env.WorkDir, ".tmp")
+	engine, err := filepath.Abs("../../internal/sys/sandbox/testdata/engine") // a container engine for tests
+	if err != nil {
+		return err
+	}
 	for k, v := range map[string]string{
-		"HOME": home, "MYELIN_HOME": filepath.Join(home, ".myelin"), "TMPDIR": tmp, "GOCACHE": goCache,
+		"FAKE_ENGINE": engine,
+		"HOME":        home, "MYELIN_HOME": filepath.Join(home, ".myelin"), "TMPDIR": tmp, "GOCACHE": goCache,
 		"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local", "GIT_CONFIG_NOSYSTEM": "1", "SHELL": "/bin/bash", "LANG": "C.UTF-8",
 		"IS_SANDBOX": "1", // the tests may run as root
 	} {

@@ -84,7 +84,7 @@ func (s *Session) runHelper(ctx context.Context, h helper) ([]byte, error) {
 	defer cancel()
 	r := s.rooms
 	out, errs := &headBuffer{left: helperOutput}, &headBuffer{left: 4 << 10}
-	spec := proc.Spec{Path: "/bin/sh", Args: []string{"-c", h.command}, Dir: s.opts.Cwd, Env: r.env().Lines(), Stdout: out, Stderr: errs, Label: h.name}
+	spec := proc.Spec{Path: "/bin/sh", Args: []string{"-c", h.command}, Dir: s.opts.Cwd, Env: r.scrubbed(r.env().Lines()), Stdout: out, Stderr: errs, Label: h.name}
 	if h.command == "" {
 		path, err := r.finder.Find(h.words[0], r.env().Value("PATH"))
 		if err != nil {

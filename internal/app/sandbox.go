@@ -60,15 +60,22 @@ func (s *Session) announceSandbox() error {
 	return err
 }
 
+// SandboxReport is what the machine can keep, and what the settings make of it.
+type SandboxReport struct {
+	sandbox.Status
+	Off   bool // the settings have it off
+	Facts []confine.Fact
+}
+
 // Sandbox tells the state of the sandbox here, as "myelin sandbox status" prints it.
-func Sandbox(ctx context.Context, o Options) (sandbox.Status, error) {
+func Sandbox(ctx context.Context, o Options) (SandboxReport, error) {
 	s, err := inspect(ctx, o)
 	if err != nil {
-		return sandbox.Status{}, err
+		return SandboxReport{}, err
 	}
 	defer s.rooms.close(ctx) // nothing was started
 	s.rooms.box.Forget()
-	return s.rooms.box.Status(), nil
+	return SandboxReport{Status: s.rooms.box.Status(), Off: s.rooms.box.Wanted() == "off", Facts: s.rooms.box.Facts()}, nil
 }
 
 // RunSandboxed runs a program in the sandbox the settings describe, with this process's streams, and

@@ -165,7 +165,7 @@ func (s *Session) childEnv() []string {
 	now := s.part.session.Get()
 	vars, _ := s.config().Env()
 	lines := s.rooms.settings.env.With(vars, true).Lines()
-	return append(lines,
+	return append(s.rooms.scrubbed(lines),
 		"CLAUDECODE=1", "MYELIN=1", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_SESSION_ID="+now.ID,
 		"CLAUDE_PID="+fmt.Sprint(os.Getpid()), "CLAUDE_EFFORT="+now.Effort, "GIT_EDITOR=true",
 	)

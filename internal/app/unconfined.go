@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/app/confine"
 	"github.com/myelin-agent/myelin/internal/app/outside"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/tool"
@@ -136,12 +137,24 @@ func (s *Session) ownPycache(env []string) []string {
 	return append(slices.Clone(env), name+filepath.Join(s.rooms.settings.places.Home, "cache", "python"))
 }
 
-// SearchPath is PATH without the folders that commands of the model may write: a program that the
-// user's own keys start must not come from there.
-func (s *Session) SearchPath() string { return s.rooms.finder.Path(s.rooms.env().Value("PATH")) }
+// scrubbed is an environment without the keys that are to be kept from every program.
+func (r *rooms) scrubbed(lines []string) []string {
+	if confine.Scrubs(r.env()) {
+		return confine.Scrub(lines)
+	}
+	return lines
+}
+
+// ProgramEnv is the environment of a program that the user's own keys start (an editor): PATH without
+// the folders that commands of the model may write, for it must not come from there.
+func (s *Session) ProgramEnv() []string {
+	return append(s.rooms.scrubbed(s.rooms.env().Lines()), "PATH="+s.rooms.finder.Path(s.rooms.env().Value("PATH")))
+}
 
 // git is the program as it is run for the session itself.
-func (r *rooms) git() gitrepo.Git { return gitrepo.Git{Finder: r.finder} }
+func (r *rooms) git() gitrepo.Git {
+	return gitrepo.Git{Finder: r.finder, Env: r.scrubbed(r.env().Lines())}
+}
 
 // helperCommands are the helpers of the settings that run outside.
 func (s *Session) helperCommands(env []string) []outside.Command {

@@ -333,7 +333,7 @@ func (s *Session) startMode() error {
 func (s *Session) hookConfig() hook.Config {
 	r := s.rooms
 	cfg := hook.Config{
-		State: s.part.hook, Owner: r.owner, Env: func() []string { return r.env().Lines() }, Cwd: s.scope.Cwd,
+		State: s.part.hook, Owner: r.owner, Env: func() []string { return r.scrubbed(r.env().Lines()) }, Cwd: s.scope.Cwd,
 		Root: s.part.session.Get().ProjectRoot, Home: r.settings.places.UserHome, Dir: r.dir(), Common: s.hookCommon,
 		Rule: s.matchRule, Getenv: func(name string) string { return r.env().Value(name) }, HTTPLimits: s.httpLimits, Tell: s.emit, Now: s.effects.Now, NewID: s.effects.NewID,
 		Ask: func(ctx context.Context, model, text string) (string, error) {

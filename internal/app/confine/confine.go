@@ -109,7 +109,7 @@ func (c *Confiner) Wanted() string {
 
 // Status is what this machine can do. The first call may try it out.
 func (c *Confiner) Status() sandbox.Status {
-	return c.sys.Probe(c.given.Context, sandbox.Config{Bwrap: setting(c.given.Config(), "sandbox.bwrapPath", ""), Nested: c.weaker()})
+	return c.sys.Probe(c.given.Context, sandbox.Config{Bwrap: setting(c.given.Config(), "sandbox.bwrapPath", ""), Nested: c.weaker(), Container: c.engine()})
 }
 
 // Forget drops what is known of the machine, so that the next Status tries it out.
@@ -129,8 +129,22 @@ func (c *Confiner) Line() string {
 	return c.Status().State()
 }
 
+// engine is the container engine that the settings choose; nil: none.
+func (c *Confiner) engine() *sandbox.Engine {
+	backend := setting(c.given.Config(), "sandbox.backend", "auto")
+	if backend == "auto" {
+		return nil
+	}
+	return &sandbox.Engine{Program: backend, Image: setting(c.given.Config(), "sandbox.image", "")}
+}
+
 func (c *Confiner) weaker() bool {
 	return setting(c.given.Config(), "sandbox.enableWeakerNestedSandbox", false)
+}
+
+// full reports a level that keeps all that is asked of files.
+func full(level sandbox.Level) bool {
+	return level == sandbox.Full || level == sandbox.Seatbelt || level == sandbox.Container
 }
 
 // On says whether shell commands run inside, and at which level.
@@ -140,7 +154,7 @@ func (c *Confiner) On() (sandbox.Level, bool) {
 		return sandbox.None, false
 	}
 	level := c.Status().Level
-	return level, level == sandbox.Full || level == sandbox.Seatbelt || (want == "on" && level == sandbox.Partial)
+	return level, full(level) || (want == "on" && level == sandbox.Partial)
 }
 
 // Policy is what decisions know of the sandbox.
@@ -149,24 +163,18 @@ func (c *Confiner) Policy() permission.Sandbox {
 	state := c.given.Config()
 	return permission.Sandbox{
 		Enabled:         on,
-		NoAutoAllow:     !setting(state, "sandbox.autoAllowBashIfSandboxed", true) || (level == sandbox.Partial && !c.weaker()) || c.scrubs(),
+		NoAutoAllow:     !setting(state, "sandbox.autoAllowBashIfSandboxed", true) || (level == sandbox.Partial && !c.weaker()) || Scrubs(c.given.Env()),
 		NoEscape:        !setting(state, "sandbox.allowUnsandboxedCommands", true),
 		Excluded:        setting[[]string](state, "sandbox.excludedCommands", nil),
 		ReadOnlyMissing: c.given.Planning() && !c.ReadOnly(), // looked at in plan mode only, for it costs a trial
 	}
 }
 
-// scrubs says whether the environment of commands is to be scrubbed, which ends the automatic allow.
-func (c *Confiner) scrubs() bool {
-	v, set, err := c.given.Env().Bool("MYELIN_SUBPROCESS_ENV_SCRUB")
-	return v && set && err == nil
-}
-
 // ReadOnly says whether a command can be confined to reading, which plan mode needs whatever the
 // settings say.
 func (c *Confiner) ReadOnly() bool {
 	level := c.Status().Level
-	return level == sandbox.Full || level == sandbox.Seatbelt
+	return full(level)
 }
 
 // Announce enters the state of the sandbox, and refuses the start with an [ErrRequired] when it is
@@ -177,6 +185,7 @@ func (c *Confiner) Announce() error {
 		c.enter("off", "", nil)
 		return nil
 	}
+	c.tellMasked()
 	required := setting(c.given.Config(), "sandbox.failIfUnavailable", false)
 	if want == "auto" && !required {
 		return nil // looked at when the first command needs it: a start must not pay for it
@@ -218,6 +227,7 @@ func (c *Confiner) Run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 	}
 	kept := c.secrets(spec.Env)
 	cfg.DropEnv = append(cfg.DropEnv, kept...)
+	cfg.Ignore = c.ignored(spec)
 	release := c.given.Hold() // what it writes is checked before it is loaded
 	inside := bash.Confined(c.sys, c.given.Owner, func() sandbox.Config { return cfg }, func(notes []string) {
 		c.given.Notice(proto.Notice{Level: "warning", Text: "The sandbox: " + strings.Join(notes, "; ")})

@@ -64,8 +64,11 @@ func sandboxKeys() []Key {
 		k.Closed = value
 		return k
 	}
+	backend := only("backend", TString, UserManaged, 2, `"auto"`, "what confines: auto (bubblewrap, Landlock or Seatbelt), or a container engine: docker, podman")
+	backend.Enum = []string{"auto", "docker", "podman"}
 	return []Key{
-		closed(enabled, "true"),
+		closed(enabled, "true"), backend,
+		only("image", TString, UserManaged, 2, "", "image of the containers, for a backend that is an engine; it is never fetched"),
 		closed(fail, "true"),
 		closed(allow("autoAllowBashIfSandboxed", TBool, 1, "true", "commands inside the sandbox need no question"), "false"),
 		allow("excludedCommands", TStrings, 1, "", "patterns of commands that run outside"),

@@ -42,8 +42,8 @@ type Deps struct {
 	History func(o app.Options) plain.History
 	// Complete completes the word before the cursor of a draft.
 	Complete func(s Session) plain.Completer
-	// SearchPath tells PATH without the folders that commands of the model may write.
-	SearchPath func(s Session) func() string
+	// ProgramEnv tells the environment of programs that the user's own keys start.
+	ProgramEnv func(s Session) func() []string
 
 	FakeAPI    func(ctx context.Context, r FakeAPIRequest, out io.Writer) error
 	Models     func(ctx context.Context, o app.Options) ([]ModelRow, error)

@@ -199,8 +199,8 @@ func (c *command) supply(po *plain.Options, o app.Options, s Session) {
 	if c.deps.Complete != nil {
 		po.Complete = c.deps.Complete(s)
 	}
-	if c.deps.SearchPath != nil {
-		po.SearchPath = c.deps.SearchPath(s)
+	if c.deps.ProgramEnv != nil {
+		po.ProgramEnv = c.deps.ProgramEnv(s)
 	}
 	if c.deps.Sessions != nil {
 		po.Sessions = func(ctx context.Context) ([]plain.SessionChoice, error) {

@@ -24,7 +24,7 @@ func Wired() Deps {
 		Init:    initOf,
 		FakeAPI: serveFake,
 
-		History: historyOf, Complete: completerOf, SearchPath: searchPathOf, Sessions: listSessions,
+		History: historyOf, Complete: completerOf, ProgramEnv: programEnvOf, Sessions: listSessions,
 		Models: listModels, CheckModel: checkModel, Tools: listTools, Doctor: doctor,
 		State: printState, Replay: replay, HooksTest: testHooks,
 		Config: wiredConfig(), Permission: wiredPermissions(), Policy: wiredPolicy(), Tasks: wiredTasks(), Sandbox: wiredSandbox(),

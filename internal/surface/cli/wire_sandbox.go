@@ -27,6 +27,9 @@ func sandboxStatus(ctx context.Context, o app.Options) ([]Check, error) {
 		state = "ok"
 	}
 	out := []Check{{Name: "sandbox", Status: state, Detail: st.State(), Fix: st.Fix}}
+	if st.Off {
+		out[0].Status, out[0].Detail = "warning", "off by the settings; this machine could have it "+st.State()
+	}
 	if st.Level == sandbox.Partial {
 		out = append(out, Check{Name: "why not the full level", Status: "info", Detail: st.Reason})
 	}
@@ -42,6 +45,9 @@ func sandboxStatus(ctx context.Context, o app.Options) ([]Check, error) {
 	}
 	for _, m := range st.Missing {
 		out = append(out, Check{Name: "not enforced", Status: "warning", Detail: m})
+	}
+	for _, f := range st.Facts {
+		out = append(out, Check{Name: f.Name, Status: f.Status, Detail: f.Detail, Fix: f.Fix})
 	}
 	return out, nil
 }

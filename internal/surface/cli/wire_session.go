@@ -41,13 +41,13 @@ const (
 	mostEntries     = 2000
 )
 
-// searchPathOf is where a session lets programs be looked for that the user's own keys start.
-func searchPathOf(s Session) func() string {
+// programEnvOf is what a session gives programs that the user's own keys start.
+func programEnvOf(s Session) func() []string {
 	real, ok := s.(session)
 	if !ok {
 		return nil
 	}
-	return real.SearchPath
+	return real.ProgramEnv
 }
 
 // completerOf completes slash commands at the beginning of a draft, and paths behind "@".

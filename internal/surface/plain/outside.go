@@ -46,8 +46,8 @@ func (k *keyFace) outside(file string, done func(bad error)) {
 			shell = "sh"
 		}
 		cmd := exec.CommandContext(k.ctx, shell, "-c", k.editor()+` "$1"`, "sh", file)
-		if k.opt.SearchPath != nil { // a command of the model may have left another editor on the way
-			cmd.Env = append(os.Environ(), "PATH="+k.opt.SearchPath())
+		if k.opt.ProgramEnv != nil {
+			cmd.Env = k.opt.ProgramEnv()
 		}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 		bad := cmd.Run()

@@ -73,8 +73,8 @@ type Options struct {
 	Quiet    bool   // no lines at the start
 	History  History
 	Complete Completer
-	// SearchPath is where the editor is looked for; nil: in the environment's PATH.
-	SearchPath func() string
+	// ProgramEnv is the environment of the editor; nil: this process's.
+	ProgramEnv func() []string
 	Sessions   func(ctx context.Context) ([]SessionChoice, error)
 }
 

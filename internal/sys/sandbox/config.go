@@ -46,7 +46,7 @@ type Network struct {
 	// Decide is asked before each connection; nil refuses all. Calls for the same host and port are
 	// merged. It may wait for a person; ctx ends with the program.
 	Decide func(ctx context.Context, to netname.Endpoint) Decision
-	// Upstream is a proxy ("http://host:port") through which allowed connections go; empty: directly.
+	// Upstream is a proxy ("http://host:port", "socks5://host:port") through which allowed connections go; empty: directly.
 	Upstream string
 	// Resolve looks a name up; nil: the system's way. For tests.
 	Resolve Resolver

@@ -41,7 +41,7 @@ func (c *Command) startContainer(owner *proc.Owner, spec proc.Spec) error {
 		return err
 	}
 	c.container = &container{engine: engine, name: "myelin-" + uuid.NewString()}
-	job := containerJob{cfg: c.cfg, plan: c.plan, spec: spec, podman: filepath.Base(engine) == "podman", name: c.container.name, standIn: c.box.standIn}
+	job := containerJob{cfg: c.cfg, plan: c.plan, spec: spec, podman: filepath.Base(engine) == "podman", name: c.container.name, standIn: c.box.standsIn(c.plan)}
 	args, err := job.args()
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func engineEnv(env []string) []string {
 	out := slices.Clone(env)
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if matchesAny(name, []string{"PATH", "HOME", "USER", "LOGNAME", "XDG_*", "DOCKER_*", "CONTAINER_*", "CONTAINERS_*", "DBUS_SESSION_BUS_ADDRESS", "TMPDIR"}) {
+		if Matches(name, []string{"PATH", "HOME", "USER", "LOGNAME", "XDG_*", "DOCKER_*", "CONTAINER_*", "CONTAINERS_*", "DBUS_SESSION_BUS_ADDRESS", "TMPDIR"}) {
 			out = slices.DeleteFunc(out, func(have string) bool { return strings.HasPrefix(have, name+"=") })
 			out = append(out, kv)
 		}
@@ -132,6 +132,13 @@ type containerJob struct {
 	podman  bool
 	name    string
 	standIn func(path string, dir bool, open []string) (string, error) // what is seen in place of a hidden path
+}
+
+// standsIn is what is seen in place of the hidden paths of a plan.
+func (b *Box) standsIn(p *plan) func(path string, dir bool, open []string) (string, error) {
+	return func(path string, dir bool, open []string) (string, error) {
+		return b.standIn(path, dir, slices.Contains(p.closed, path), open)
+	}
 }
 
 // args is the command line of the engine. The image gives the system; of the host only the writable
@@ -296,7 +303,7 @@ func (b *Box) tryContainer(ctx context.Context, cfg Config) ([]Check, error) {
 		return nil, err
 	}
 	job := containerJob{
-		cfg: try, plan: p, podman: filepath.Base(engine) == "podman", name: "myelin-trial-" + uuid.NewString(), standIn: b.standIn,
+		cfg: try, plan: p, podman: filepath.Base(engine) == "podman", name: "myelin-trial-" + uuid.NewString(), standIn: b.standsIn(p),
 		spec: proc.Spec{Path: "/bin/sh", Args: []string{"-c", trialScript, "sh", dir}, Dir: dir},
 	}
 	args, err := job.args()

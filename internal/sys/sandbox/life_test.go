@@ -3,16 +3,19 @@
 package sandbox_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -346,6 +349,67 @@ func TestUpstreamProxy(t *testing.T) {
 	}
 }
 
+// TestUpstreamSOCKSProxy sends an allowed connection through a SOCKS proxy of the user's own, with the
+// name unresolved, and a refused one not at all.
+func TestUpstreamSOCKSProxy(t *testing.T) {
+	c := newCell(t)
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	asked := make(chan string, 10)
+	go func() { // ends with the listener
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serveSOCKS(conn, asked)
+		}
+	}()
+	c.cfg.Network = sandbox.Network{
+		Decide: func(_ context.Context, to netname.Endpoint) sandbox.Decision {
+			return sandbox.Decision{Allow: to.Name == "public.test"}
+		},
+		Resolve:  func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("the proxy resolves") },
+		Upstream: "socks5://" + l.Addr().String(),
+	}
+	out, _, _ := c.run("/run/myelin-sandbox attack get http://public.test/path; /run/myelin-sandbox attack get http://denied.test/")
+	if !strings.Contains(out, "through the proxy") || len(asked) != 1 || <-asked != "public.test:80" {
+		t.Errorf("%s", out)
+	}
+}
+
+// serveSOCKS answers one connection by name (RFC 1928, no authentication) and then one HTTP request.
+func serveSOCKS(conn net.Conn, asked chan<- string) {
+	defer conn.Close()
+	br := bufio.NewReader(conn)
+	head := make([]byte, 2)
+	if _, err := io.ReadFull(br, head); err != nil {
+		return
+	}
+	if _, err := br.Discard(int(head[1])); err != nil {
+		return
+	}
+	_, _ = conn.Write([]byte{5, 0})
+	request := make([]byte, 5)
+	if _, err := io.ReadFull(br, request); err != nil || request[3] != 3 {
+		return
+	}
+	name := make([]byte, int(request[4])+2)
+	if _, err := io.ReadFull(br, name); err != nil {
+		return
+	}
+	at := len(name) - 2
+	asked <- fmt.Sprintf("%s:%d", name[:at], int(name[at])<<8|int(name[at+1]))
+	_, _ = conn.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
+	if _, err := http.ReadRequest(br); err != nil {
+		return
+	}
+	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 17\r\nConnection: close\r\n\r\nthrough the proxy")
+}
+
 // engineHere puts the engine for tests under a name in front of PATH, and returns its log.
 func engineHere(t *testing.T, c *cell, name string) (log string) {
 	t.Helper()
@@ -394,6 +458,21 @@ func TestContainerEngine(t *testing.T) {
 				t.Errorf("reading only: %q", out)
 			}
 		})
+	}
+}
+
+// TestContainerThatIsStopped has a container taken away whose command line was ended: that alone may
+// leave it running.
+func TestContainerThatIsStopped(t *testing.T) {
+	c := newCell(t)
+	log := engineHere(t, c, "docker")
+	c.cfg.Container = &sandbox.Engine{Program: "docker", Image: "an/image"}
+	cmd, _ := c.running("sleep 600")
+	cmd.Process.Stop("enough")
+	cmd.Finish("")
+	called, err := os.ReadFile(log)
+	if err != nil || !regexp.MustCompile(`(?m)^rm --force myelin-[0-9a-f-]+ $`).Match(called) {
+		t.Errorf("%v %s", err, called)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"golang.org/x/net/proxy"
+
 	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
 
@@ -231,11 +233,25 @@ func (n *network) refuseInside(to netname.Endpoint) error {
 // brief cuts a text for a report.
 func brief(s string) string { return s[:min(len(s), 80)] }
 
+// dialSOCKS goes through the user's own SOCKS proxy, which looks the name up.
+func dialSOCKS(ctx context.Context, up *url.URL, to netname.Endpoint) (net.Conn, error) {
+	dialer, err := proxy.FromURL(up, &net.Dialer{Timeout: dialTime})
+	if err != nil {
+		return nil, fmt.Errorf("proxy %s: %w", up.Redacted(), err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	return dialer.(proxy.ContextDialer).DialContext(ctx, "tcp", to.String())
+}
+
 // dialUpstream goes through the user's own proxy.
 func (n *network) dialUpstream(ctx context.Context, to netname.Endpoint) (net.Conn, error) {
 	up, err := url.Parse(n.cfg.Upstream)
-	if err != nil || up.Host == "" {
-		return nil, fmt.Errorf("proxy %q: expected http://host:port", n.cfg.Upstream)
+	if err != nil || up.Host == "" || (up.Scheme != "http" && up.Scheme != "socks5") {
+		return nil, fmt.Errorf("proxy %q: expected http://host:port or socks5://host:port", n.cfg.Upstream)
+	}
+	if up.Scheme == "socks5" {
+		return dialSOCKS(ctx, up, to)
 	}
 	addr := up.Host
 	if up.Port() == "" {

@@ -240,6 +240,7 @@ func run(ctx context.Context, real, name string, args ...string) ([]byte, error)
 	}
 	defer f.Close()
 	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8"} // it needs nothing more
 	give(cmd, f)
 	cmd.WaitDelay = 500 * time.Millisecond
 	out, complaint := &bounded{limit: maxOutputBytes}, &bounded{limit: 4 << 10}
