@@ -300,12 +300,25 @@ func (h *Hooks) envFile(spec Spec, confined bool) string {
 	if file, ok := h.envFiles[key]; ok {
 		return file
 	}
-	file := filepath.Join(dir, "hook-env", string(spec.Name)+".sh")
-	if os.MkdirAll(filepath.Dir(file), 0o700) != nil || os.WriteFile(file, nil, 0o600) != nil {
+	file, err := newFile(dir, "hook-env-"+string(spec.Name)+"-*.sh")
+	if err != nil {
 		return "" // the variable is left out, so that hooks see it is not there
 	}
 	h.envFiles[key] = file
 	return file
+}
+
+// newFile makes an empty file under a name that was not there. What others left in the folder, if
+// they may write it, is never opened.
+func newFile(dir, pattern string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
 }
 
 // EnvFiles returns the files to source before each shell command, in order of events. What confined

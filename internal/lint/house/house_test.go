@@ -86,7 +86,7 @@ var sideways = map[string][]string{
 	"core tool":       {"msg"},
 	"core provider":   {"msg"},
 	"core proto":      {"msg"},
-	"sys fingerprint": {"proc", "shellsyntax", "visible"},
+	"sys fingerprint": {"nolink", "proc", "shellsyntax", "visible"},
 	"sys sandbox":     {"gitrepo", "netname", "nolink", "proc", "protected", "watch"},
 	"sys gitrepo":     {"nolink", "proc"},
 	"sys search":      {"nolink", "textfile", "pathpattern"},

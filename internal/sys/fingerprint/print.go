@@ -5,11 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // Print is what one file was like. Two prints with the same Digest are of the same content under the
@@ -80,43 +81,10 @@ func later(a, b time.Time) time.Time {
 }
 
 func hash(path string) (string, error) {
-	f, st, err := openRegular(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if st.Size() > maxHashed {
-		return "", fs.ErrInvalid
-	}
-	data, err := readAll(f, maxHashed)
+	data, err := nolink.ReadFile(path, maxHashed)
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:]), nil
-}
-
-// openRegular opens a file by its real path, without waiting for one that turns out to be a pipe.
-func openRegular(real string) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(real, os.O_RDONLY|noWait, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s: no regular file: %w", real, fs.ErrInvalid)
-	}
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, st, nil
-}
-
-func readAll(f *os.File, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s: it grew while it was read: %w", f.Name(), fs.ErrInvalid)
-	}
-	return data, err
 }

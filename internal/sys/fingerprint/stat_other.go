@@ -7,7 +7,5 @@ import (
 	"time"
 )
 
-const noWait = 0
-
 // changed is the time of the last change of content; there is no better one here.
 func changed(st fs.FileInfo) time.Time { return st.ModTime() }

@@ -3,7 +3,6 @@ package fingerprint
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // definers are programs that take what they do from a file in their folder. The files are tracked
@@ -290,20 +291,12 @@ func (f *finder) packageScripts(args []string, at scope) {
 	}
 }
 
-// readRegular reads a regular file of at most limit bytes. The file may lie where others write: it
-// is opened without waiting, and looked at once it is open.
+// readRegular reads a regular file of at most limit bytes, wherever links lead. The file may lie where
+// others write: it is opened without waiting.
 func readRegular(path string, limit int64) ([]byte, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, err
 	}
-	file, st, err := openRegular(real)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if st.Size() > limit {
-		return nil, fmt.Errorf("%s: larger than %d bytes: %w", path, limit, os.ErrInvalid)
-	}
-	return readAll(file, limit)
+	return nolink.ReadFile(real, limit)
 }
