@@ -162,7 +162,7 @@ func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs *os.File) erro
 	job := bwrapJob{
 		plan: c.plan, dir: dir, helper: helper, seccompFD: seccompFD, nested: c.cfg.Nested, stays: spec.Keep, root: os.Getuid() == 0, exists: exists,
 		noUserns: major > 0 || minor >= 8, mounts: st.Mounts, show: append([]string{dir, c.cfg.Dir}, c.cfg.visible()...),
-		standIn: c.box.standsIn(c.plan),
+		standIn:    c.box.standsIn(c.plan),
 		helperArgs: append([]string{helperArg, "run", strconv.Itoa(ordersFD), "--"}, argv...),
 	}
 	steps, err := job.steps()
