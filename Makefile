@@ -3,13 +3,13 @@
 GOFLAGS_BUILD := -trimpath -buildvcs=auto -ldflags "-s -w"
 GOBUILD  := CGO_ENABLED=0 go build $(GOFLAGS_BUILD)
 BIN      := $(CURDIR)/bin
-PACKAGES := bubblewrap ripgrep tmux git procps python3
+PACKAGES := bubblewrap ripgrep tmux git procps python3 strace gawk mawk jq
 TARGETS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 STATICCHECK := $(BIN)/staticcheck-2026.2.2
 GOFUMPT     := $(BIN)/gofumpt-0.12.0
 
-.PHONY: help build install check test bench cross lint generate deps clean
+.PHONY: help build install check test bench fuzz cross lint generate deps clean
 
 help: ## list the tasks
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -42,6 +42,9 @@ cross: ## that the program builds for every system it is meant for
 
 bench: build ## measure: the loop against the least possible one, the store, search, permission decisions
 	go test -run '^$$' -bench . -benchtime 3x ./internal/bench
+
+fuzz: deps ## about ten minutes: every fuzz target for seconds, then random commands against the real programs
+	@build/fuzz.sh
 
 generate: ## write the generated documents anew (schemas, dependency lists)
 	go test ./internal/... -run 'Current$$' -update

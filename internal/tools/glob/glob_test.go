@@ -224,6 +224,38 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// What a pattern begins with is decided about as a folder named to Grep is; what only the walk meets is no link
+// that it goes through.
+func TestKF154_PatternsThroughLinks(t *testing.T) {
+	b := newBench(t, glob.World{})
+	outside := t.TempDir()
+	for _, link := range []string{"out", "sub/out"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(b.dir, link)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(outside, filepath.Join(b.dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(outside, "secret"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for pattern, want := range map[string]string{"out/**": b.dir + "/out", "sub/out/s*": b.dir + "/sub/out", "out/../**": b.dir, "out/{a,secret}": b.dir + "/out"} {
+		call, err := b.normalised(map[string]string{"pattern": pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.tool.Traits(call).Paths; len(got) != 1 || got[0].Path != want || got[0].Intent != tool.Search {
+			t.Errorf("%s: decided about %v, want %s", pattern, got, want)
+		}
+	}
+	for _, pattern := range []string{"**/secret", "*/secret", "o*/**", "[o]ut/secret", "{out,x}/secret", "sub/*/secret", "*/../*/secret"} {
+		if got := b.call(map[string]string{"pattern": pattern}); strings.Contains(msg.TextOf(got.Content), "secret\n") || strings.Contains(msg.TextOf(got.Content), "/secret") {
+			t.Errorf("%s goes through a link: %s", pattern, msg.TextOf(got.Content))
+		}
+	}
+}
+
 func TestTraitsAndSize(t *testing.T) {
 	b := newBench(t, glob.World{})
 	t.Setenv("HOME", "/home/u")
