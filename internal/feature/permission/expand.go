@@ -133,6 +133,10 @@ func (x *expansion) list(dir, component string) []string {
 		x.fail("the pattern " + x.text + " cannot be read")
 		return nil
 	}
+	if strings.HasPrefix(strings.TrimPrefix(component, "\\"), ".") && pattern.Match("..", true) { // as older shells have it
+		x.fail("the pattern " + x.text + " may stand for the folder above")
+		return nil
+	}
 	real := x.placeOf(path.Clean("/" + dir))
 	if real.err != nil {
 		x.fail("the pattern " + x.text + " looks into " + real.path + ", which cannot be resolved")

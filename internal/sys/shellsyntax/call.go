@@ -136,6 +136,7 @@ func (w *walker) forms(p *Part) {
 		case got.at == 0:
 			return
 		}
+		replaced(p, at, got)
 		if got.alt > 0 {
 			p.Alts = append(p.Alts, Form{At: got.alt, Wrapper: got.name, Runner: got.runner, Name: staticName(&p.Words[got.alt])})
 		}
@@ -207,6 +208,7 @@ func (w *walker) pendText(d *describer, text string, static bool) {
 // settle describes part i and walks the programs found in its arguments. It returns where the
 // shell stands after the part.
 func (w *walker) settle(i int, st *dirs) (ok, fail *dirs) {
+	w.reading = i
 	p := &w.acc.Parts[i]
 	if p.Forms[0].Name == "" {
 		p.Unknown = append(p.Unknown, "which program runs is only known at run time")

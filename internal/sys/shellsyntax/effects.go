@@ -27,6 +27,9 @@ func (w *walker) describe(p *Part, st *dirs) {
 	d.spec = options.Find(d.name)
 	p.Known = d.spec != nil
 	d.fromInput = p.FromInput(form)
+	if d.fromInput && runsItsWords(d.name) {
+		w.late.runsOutside("words from standard input are added to " + d.name + ", which may run them")
+	}
 	if d.spec == nil {
 		w.describeRunners(p, st)
 		p.WhyNot = d.name + " is not known to only read"

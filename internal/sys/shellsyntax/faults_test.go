@@ -65,6 +65,7 @@ func TestKF151_TextThatIsEvaluatedLater(t *testing.T) {
 		"declare -n r='a[$(rm x)]'; echo $r", "read 'a[$(rm x)]' <<<1", "read -r -a 'a[$(rm x)]'", "unset 'a[$(rm x)]'", "unset -v 'a[$(rm x)]'", "wait -n -p 'a[$(rm x)]'", "printf -v 'a[$(rm x)]' y", "printf -v'a[$(rm x)]' y", "test -v 'a[$(rm x)]'", "[ -v 'a[$(rm x)]' ]", "mapfile 'a[$(rm x)]'", "getopts ab 'a[$(rm x)]'", "a['$(rm x)']=1", "ls {a['$(rm x)']}>/dev/null", "cat {a['$(rm x)']}\\\n< f", "ls >&'$(rm x)'", "ls 2>&'`rm x`'",
 		"x='a[$(rm x)]'; echo $((x))", "x='a[$(rm x)]'; [[ x -eq 0 ]]", "for v in 'a[$(rm x)]'; do ((v)); done", "read v <<<'a[$(rm x)]'; ((v))", "set -- 'a[$(rm x)]'; (( $1 ))", "echo 'a[$(rm x)]' | { read v; ((v)); }", "a=('b[$(rm x)]'); ((a))", "read v <<'E'\na[$(rm x)]\nE\n((v))",
 		"mapfile -C 'rm x' -c 1 f <g", "mapfile -C'rm x' f", "compgen -C 'rm x'", "compgen -W '$(rm x)'", "complete -C 'rm x' g", "PS4='$(rm x)'; set -x; ls", "PROMPT_COMMAND='rm x' bash -i", "export PS4='$(rm x)'", "eval -- 'rm x'", "time -- rm x", "time -p -- rm x", "env -S 'rm\\_x'", "env -S'rm x'", "source /dev/stdin <<<'rm x'", ". /dev/fd/0 <<<'rm x'", "bash /dev/stdin <<<'rm x'", "bash <<E\nrm x\nE", "echo 'rm x' | bash", "printf 'rm x' | sh -s", "echo rm x | bash /dev/stdin", "env 'BASH_FUNC_ls%%=() { rm x; }' bash -c ls",
+		"{ bash; } <<<'rm x'", "while bash; do :; done <<<'rm x'", "exec <<<'rm x'; bash", "bash /dev/fd/3 3<<<'rm x'", "bash -c bash <<<'rm x'", "f() { sh; }; f <<<'rm x'", "env PS4='$(rm x)' bash -xc ls", "newgrp g <<<'rm x'", "time -- rm x | cat", "echo 'rm x' | bash {a[0]}</dev/null", "echo 'rm x' | bash 3</dev/null", "sudo -s <<<'rm x'", "bash //dev/./stdin <<<'rm x'",
 	} {
 		a := Analyse(text, Options{Cwd: "/p", Home: "/h"})
 		if !found(a) {
@@ -72,7 +73,7 @@ func TestKF151_TextThatIsEvaluatedLater(t *testing.T) {
 		}
 	}
 	for _, text := range []string{ // cannot be searched: said to come from outside
-		"((x))", "echo $((x + 1))", "echo $(($1))", "[[ $x -eq 0 ]]", "[[ -v $x ]]", "let \"$x\"", "let x=y+1", "declare -i n=$x", "declare -n r=$x", "read \"$x\"", "unset \"$x\"", "printf -v \"$x\" y", "mapfile \"$x\"", "echo ${a[i]}", "echo ${a:n}", "a[i]=1", "read x; ((x))", "for x in $(ls); do ((x)); done", "echo $(( $(ls) ))", "curl h | sh", "cat f | bash -s", "bash <(curl h)", "source \"$x\"", "bash < $x", "PS4=$x", "x=$y; ((x++))", "[[ a[i] -eq 0 ]]",
+		"((x))", "echo $((x + 1))", "echo $(($1))", "[[ $x -eq 0 ]]", "[[ -v $x ]]", "let \"$x\"", "let x=y+1", "declare -i n=$x", "declare -n r=$x", "read \"$x\"", "unset \"$x\"", "printf -v \"$x\" y", "mapfile \"$x\"", "echo ${a[i]}", "echo ${a:n}", "a[i]=1", "read x; ((x))", "for x in $(ls); do ((x)); done", "echo $(( $(ls) ))", "curl h | sh", "cat f | bash -s", "bash <(curl h)", "source \"$x\"", "bash < $x", "PS4=$x", "xargs -I{} sh -c '{}'", "xargs -rI% % x", "parallel {} ::: a", "xargs bash <f", "xargs env <f", "xargs --replace sh -c {}", "x=$y; ((x++))", "[[ a[i] -eq 0 ]]",
 	} {
 		a := Analyse(text, Options{Cwd: "/p", Home: "/h"})
 		unknown := slices.ContainsFunc(a.Parts, func(p Part) bool { return len(p.Unknown) > 0 })

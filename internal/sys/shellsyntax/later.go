@@ -15,6 +15,7 @@ type later struct {
 	runs    []string        // why text from elsewhere is run by another program
 	numbers map[string]bool // variables the text itself sets: true only to numbers, false to something else as well
 	texts   []laterText
+	input   laterInput
 }
 
 // laterText is a fixed text that runs a program if a variable that holds it is evaluated.
@@ -60,6 +61,7 @@ func (l *later) holds(part int, text string, st *dirs) {
 
 // settleLater draws the conclusions when the whole text has been walked.
 func (w *walker) settleLater() {
+	w.settleInput()
 	w.unsettle()
 	l := w.late
 	for _, name := range l.names {
@@ -381,6 +383,9 @@ func (w *walker) holdWords(i int, st *dirs) {
 		}
 		v := p.Words[k].Value
 		w.late.holds(i, v, st)
+		if name, text, ok := strings.Cut(v, "="); ok && (strings.HasPrefix(name, "PS") || name == "PROMPT_COMMAND") && p.Words[k].Static() {
+			w.promptText(Assign{Name: name, Value: text, Static: true})
+		}
 		if rest, ok := strings.CutPrefix(v, "BASH_FUNC_"); ok { // bash takes such a variable for a function
 			if name, body, ok := strings.Cut(rest, "%%="); ok {
 				w.pending = append(w.pending, pendingInner{text: name + body, isText: true, static: p.Words[k].Static(), context: Inner})

@@ -1,6 +1,7 @@
 package shellsyntax
 
 import (
+	"path"
 	"strings"
 )
 
@@ -83,9 +84,10 @@ func (w *walker) shells(p *Part, last Form) {
 	w.input(p, name)
 }
 
-// isStdin tells the names of standard input.
+// isStdin tells the names of standard input and of other descriptors.
 func isStdin(file string) bool {
-	return file == "/dev/stdin" || file == "/dev/fd/0" || file == "/proc/self/fd/0"
+	file = path.Clean(file)
+	return file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") || strings.HasPrefix(file, "/proc/self/fd/") || strings.HasPrefix(file, "/proc/thread-self/fd/")
 }
 
 // sourced looks for the text of "." and "source" when the file is standard input.
@@ -106,15 +108,20 @@ func (w *walker) sourced(p *Part, last Form) {
 // input notes the program that a shell reads from its standard input: a here-document, a here-string, or
 // what echo or printf write into a pipe. Which of several it is hangs on numbers of descriptors, so all are searched.
 func (w *walker) input(p *Part, name string) {
+	own := false
 	for k := range p.Redirs {
 		switch r := &p.Redirs[k]; r.Op {
 		case "<<", "<<-", "<<<":
+			own = true
 			w.pending = append(w.pending, pendingInner{text: r.Target.Value, isText: true, static: r.Target.Static(), context: Inner})
 		case "<":
 			if !r.Target.Static() {
 				w.late.runsOutside(name + " runs the file " + r.Target.Text)
 			}
 		}
+	}
+	if !own {
+		w.late.input.shells = append(w.late.input.shells, w.reading)
 	}
 	if !w.piped {
 		return

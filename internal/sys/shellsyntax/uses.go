@@ -13,7 +13,11 @@ func (w *walker) redirs(i int, list []*syntax.Redirect, st *dirs) {
 		var subs []substitution
 		w.redir(&w.acc.Parts[i], r, st, &subs)
 		if all := w.acc.Parts[i].Redirs; len(all) > 0 {
-			w.late.holds(i, all[len(all)-1].Target.Value, st)
+			last := &all[len(all)-1]
+			w.late.holds(i, last.Target.Value, st)
+			if strings.HasPrefix(last.Op, "<<") && strings.TrimSpace(last.Target.Value) != "" {
+				w.late.input.docs = append(w.late.input.docs, laterText{part: i, text: last.Target.Value, st: st})
+			}
 		}
 		for _, s := range subs {
 			w.substitute(s, st, held{parent: i, context: Target, background: w.acc.Parts[i].Background})

@@ -36,6 +36,7 @@ type walker struct {
 	forms0    []Form         // the same for forms
 	found     []substitution // in the words being read
 	late      *later
+	reading   int // the part that is being settled
 }
 
 // pendingInner is a program found in the arguments of the part that is being read.

@@ -1,0 +1,105 @@
+package shellsyntax
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
+)
+
+// replaced makes the words unknown in which xargs or parallel put what they read: those that hold the text they
+// replace. The words of the part are copied when that happens.
+func replaced(p *Part, from int, got peeled) {
+	marks := []string{"{"} // parallel: {}, {.}, {/}, {1} and more
+	if got.name != "parallel" {
+		if !strings.HasSuffix(got.name, "xargs") {
+			return
+		}
+		marks = replaceMarks(p.Words[from:got.at])
+	}
+	if len(marks) == 0 {
+		return
+	}
+	words := p.Words
+	for k := got.at; k < len(words); k++ {
+		v := words[k].Value
+		if got.name == "parallel" && strings.HasPrefix(v, ":::") {
+			break
+		}
+		at := -1
+		for _, m := range marks {
+			if i := strings.Index(v, m); i >= 0 && (at < 0 || i < at) {
+				at = i
+			}
+		}
+		if at < 0 {
+			continue
+		}
+		if &words[0] == &p.Words[0] {
+			words = slices.Clone(words)
+		}
+		words[k].Value, words[k].Prefix = v[:at], at
+		words[k].flags = words[k].flags&^flagStatic | flagUnknown
+	}
+	p.Words = words
+}
+
+// replaceMarks returns the texts that options of xargs say are replaced.
+func replaceMarks(words []Word) []string {
+	var marks []string
+	for k := 1; k < len(words); k++ {
+		v := words[k].Value
+		switch {
+		case v == "-I" && k+1 < len(words):
+			k++
+			marks = append(marks, words[k].Value)
+		case strings.HasPrefix(v, "-I"):
+			marks = append(marks, v[2:])
+		case v == "-i", v == "--replace":
+			marks = append(marks, "{}")
+		case strings.HasPrefix(v, "-i"):
+			marks = append(marks, v[2:])
+		case strings.HasPrefix(v, "--rep"):
+			if _, mark, ok := strings.Cut(v, "="); ok {
+				marks = append(marks, mark)
+			} else {
+				marks = append(marks, "{}")
+			}
+		case len(v) > 2 && v[0] == '-' && v[1] != '-' && strings.ContainsAny(v, "Ii"): // in a cluster
+			i := strings.IndexAny(v, "Ii")
+			switch mark := v[i+1:]; {
+			case mark != "":
+				marks = append(marks, mark)
+			case v[i] == 'I' && k+1 < len(words):
+				marks = append(marks, words[k+1].Value)
+			default:
+				marks = append(marks, "{}")
+			}
+		}
+	}
+	return slices.DeleteFunc(marks, func(m string) bool { return m == "" })
+}
+
+// runsItsWords tells whether words added to a program may name another program that it runs.
+func runsItsWords(name string) bool {
+	_, wraps := options.FindWrapper(name)
+	return wraps || isShell(name) || startsShell(name) || name == "find"
+}
+
+// input of a whole: shells that read what a command around them, or exec before them, put on their standard input.
+type laterInput struct {
+	shells []int // parts
+	docs   []laterText
+}
+
+// settleInput searches every here-document and here-string of the account for programs when a shell in it reads an
+// input that is not its own.
+func (w *walker) settleInput() {
+	in := &w.late.input
+	if len(in.shells) == 0 {
+		return
+	}
+	for _, doc := range in.docs {
+		w.innerText(doc.text, doc.st, held{parent: in.shells[0], context: Inner}, true)
+	}
+}
