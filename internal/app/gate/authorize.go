@@ -21,9 +21,10 @@ type walk struct {
 	turn *Turn
 	p    *passage
 
-	q     permission.Question // as it was settled last
-	paths []tool.PathUse      // of its request, with where each led
-	out   permission.Outcome
+	q        permission.Question // as it was settled last
+	revision int                 // of rules and mode, under which it was decided
+	paths    []tool.PathUse      // of its request, with where each led
+	out      permission.Outcome
 }
 
 // Authorize decides a call of a conversation. The call must come from [tool.Prepare].

@@ -14,8 +14,11 @@ func (w *walk) classified(ctx context.Context, q permission.Question) (out permi
 		return permission.Outcome{}, false, nil
 	}
 	v := w.judged(ctx, q.Request)
-	if ctx.Err() != nil {
-		return permission.Outcome{}, false, context.Cause(ctx) // a withdrawn verdict counts for nothing
+	switch { // a withdrawn verdict counts for nothing, nor is it counted
+	case ctx.Err() != nil:
+		return permission.Outcome{}, false, context.Cause(ctx)
+	case w.stale():
+		return permission.Outcome{}, false, errChanged
 	}
 	out = permission.Outcome{Behavior: permission.Deny, Reason: permission.Reason{Kind: permission.ByClassifier, Text: v.Text()}, By: "classifier"}
 	canAsk := w.branch() != Alone
@@ -93,24 +96,4 @@ func (g *Gate) Speculate(ctx context.Context, call tool.Call) {
 		return
 	}
 	g.early.Start(ctx, g.verdictKey(req, st), func(ctx context.Context) permission.Verdict { return g.given.Classify(ctx, req) })
-}
-
-// speculated waits a moment for a verdict that was asked for while the call streamed in, where a person is
-// asked next. Nothing but a sure allow counts.
-func (w *walk) speculated(ctx context.Context, q permission.Question) (permission.Outcome, bool, error) {
-	if q.Decision.Firm || q.Decision.Leaves || q.Decision.NeedsPerson || q.Request.Traits.Command == "" {
-		return permission.Outcome{}, false, nil
-	}
-	short, cancel := context.WithTimeout(ctx, speculationDeadline)
-	defer cancel()
-	v, ok := w.early.Wait(short, w.verdictKey(q.Request, w.given.State.Get()))
-	switch {
-	case ctx.Err() != nil:
-		return permission.Outcome{}, false, context.Cause(ctx)
-	case !ok || short.Err() != nil || v.Kind != permission.VerdictAllow || !v.Sure:
-		return permission.Outcome{}, false, nil
-	}
-	return permission.Outcome{
-		Behavior: permission.Allow, Reason: permission.Reason{Kind: permission.ByClassifier, Text: v.Text()}, By: "classifier", Confine: q.Decision.Confine,
-	}, true, nil
 }

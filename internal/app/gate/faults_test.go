@@ -407,6 +407,99 @@ func TestAWithdrawnVerdictNeverCounts(t *testing.T) {
 	}
 }
 
+// A block that comes too late is not counted, and what is cut short is not remembered.
+func TestALateVerdictIsNotCounted(t *testing.T) {
+	r := newRig(t, permission.Auto, nil)
+	r.given.Classify = func(context.Context, permission.Request) permission.Verdict {
+		r.state.Set(func(s *permission.State) *permission.State {
+			return s.WithRules(permission.FromUser, lists("+Bash(npm test)"))
+		})
+		return blocks
+	}
+	late := newRig(t, permission.Auto, nil, func(l *rig) { l.given = r.given })
+	if ran, _ := late.try(command("npm test")); ran != "npm test" || r.state.Get().Denials.Total != 0 {
+		t.Errorf("ran %q, counted %d", ran, r.state.Get().Denials.Total)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	r = newRig(t, permission.Auto, nil, func(r *rig) {
+		r.given.Classify = func(context.Context, permission.Request) permission.Verdict {
+			interrupt()
+			return blocks
+		}
+	})
+	call, traits, err := tool.Prepare(shell(), tool.Call{ID: "c", Name: "Bash", Literal: command("npm test"), Scope: r.scope})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := r.gate.Authorize(ctx, &r.turn, call, traits); err == nil || v.Run.Valid() || len(r.state.Get().Verdicts) != 0 || r.state.Get().Denials.Total != 0 {
+		t.Errorf("cut short: %v, kept %v, counted %d", err, r.state.Get().Verdicts, r.state.Get().Denials.Total)
+	}
+}
+
+// What only a person can answer no hook answers.
+func TestAHookAnswersNoForm(t *testing.T) {
+	r := newRig(t, permission.Default, nil, on(hook.PermissionRequest, requested(hook.PermissionAnswer{Behavior: "allow", Input: json.RawMessage(`{"answers":{}}`)})),
+		on(hook.PreToolUse, hook.Outcome{Decision: "allow"}))
+	if ran, _ := r.call("AskUserQuestion", json.RawMessage(`{"questions":[]}`)); ran != "" {
+		t.Errorf("ran %q", ran)
+	}
+}
+
+// What a hook before the call allowed is its own input. One that another hook brings goes to the classifier, as the
+// model's would.
+func TestKF109_AHooksInputIsClassified(t *testing.T) {
+	for _, c := range []struct {
+		rules   []string
+		before  hook.Outcome
+		answers []permission.Verdict
+	}{
+		{[]string{"?Bash(npm *)"}, hook.Outcome{Decision: "allow"}, []permission.Verdict{blocks}},
+		{nil, hook.Outcome{}, []permission.Verdict{unsure, blocks}},
+	} {
+		j := judge{answers: c.answers}
+		r := newRig(t, permission.Auto, c.rules, j.handed, answers(never), on(hook.PreToolUse, c.before),
+			on(hook.PermissionRequest, requested(hook.PermissionAnswer{Behavior: "allow", Input: command("make")})))
+		if ran, v := r.try(command("npm test")); ran != "" || r.last().By != "classifier" || j.asked[len(j.asked)-1] != "make in "+project {
+			t.Errorf("%v: ran %q by %s, judged %q", c.rules, ran, v.Run.By(), j.asked)
+		}
+	}
+}
+
+// An answer was given in a directory: where the agent was moved meanwhile, its input is asked about there.
+func TestKF109_AnAnswerIsForItsDirectory(t *testing.T) {
+	r := newRig(t, permission.Default, nil)
+	var in []string
+	moved := newRig(t, permission.Default, nil, answers(func(context.Context, proto.Ask) (proto.Answer, error) {
+		in = append(in, r.scope.Cwd())
+		r.scope.SetCwd(project + "/sub")
+		return proto.Answer{Behavior: "allow", Input: command("make"), By: "host"}, nil
+	}), func(m *rig) { m.scope = r.scope })
+	if ran, v := moved.try(command("npm test")); ran != "make" || !slices.Equal(in, []string{project, project + "/sub"}) || v.Run.Call().Cwd != project+"/sub" {
+		t.Errorf("ran %q in %s, asked in %q", ran, v.Run.Call().Cwd, in)
+	}
+}
+
+// Hooks before a call speak once, also when the call is authorised again because it may no longer run beside
+// others; what they wanted is not put in place of what was made of it since.
+func TestHooksBeforeACallSpeakOnce(t *testing.T) {
+	r := newRig(t, permission.Default, nil, on(hook.PreToolUse, hook.Outcome{Input: command("npm run x")}),
+		says(proto.Answer{Behavior: "allow", Input: command("make"), By: "user"}))
+	call, traits, err := tool.Prepare(shell(), tool.Call{ID: "c", Name: "Bash", Literal: command("npm test"), Scope: r.scope})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		v, err := r.gate.Authorize(t.Context(), &r.turn, call, traits)
+		if err != nil || v.Run.Traits().Command != "make" {
+			t.Fatalf("%d: %q, %v", i, v.Run.Traits().Command, err)
+		}
+		call, traits = v.Run.Call(), v.Run.Traits()
+	}
+	if !slices.Equal(r.fired, []string{"PreToolUse npm test"}) || len(r.asked) != 1 {
+		t.Errorf("fired %q, asked %d times", r.fired, len(r.asked))
+	}
+}
+
 // What was classified while the call waited counts for the announced input in the directory of then.
 func TestKF109_AnEarlyVerdictIsOfItsInputAlone(t *testing.T) {
 	announced := func(r *rig) tool.Call {

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 )
-
-// speculationDeadline is how long a verdict that was asked for early is waited for before a dialog is shown.
-const speculationDeadline = time.Second
 
 // errChanged withdraws a question because rules or mode changed.
 var errChanged = errors.New("the rules or the mode changed")
@@ -27,7 +23,7 @@ func (w *walk) settle(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		watch, cancel := w.watched(ctx)
-		revision := w.given.State.Get().Revision
+		w.revision = w.given.State.Get().Revision
 		noReadOnly := w.decide()
 		out, err := w.once(watch, w.q)
 		cancel(nil)
@@ -42,14 +38,16 @@ func (w *walk) settle(ctx context.Context) error {
 		if out.Input != nil && w.at().Holds(out.Input) {
 			out.Input = nil
 		}
-		stale := w.given.State.Get().Revision != revision
-		if !stale || out.Input != nil || out.Asked && out.Behavior != permission.Allow {
+		if !w.stale() || out.Input != nil || out.Asked && out.Behavior != permission.Allow {
 			w.out = w.finish(out, noReadOnly)
 			return nil
 		}
 		w.keep(out)
 	}
 }
+
+// stale says whether rules or mode changed since the input at hand was decided.
+func (w *walk) stale() bool { return w.given.State.Get().Revision != w.revision }
 
 // at is the call whose input is at hand.
 func (w *walk) at() tool.Call {
@@ -180,12 +178,8 @@ func (w *walk) person(ctx context.Context, q permission.Question, ask Asker, who
 	return permission.Answered(q, a, &w.turn.refusals), nil
 }
 
-// interactive shows the dialog and lets the hooks run beside it; the first definite answer wins. A verdict
-// that was asked for while the call streamed in is waited for a moment before.
+// interactive shows the dialog and lets the hooks run beside it; the first definite answer wins.
 func (w *walk) interactive(ctx context.Context, q permission.Question) (permission.Outcome, error) {
-	if out, done, err := w.speculated(ctx, q); done || err != nil {
-		return out, err
-	}
 	dialog, withdraw := context.WithCancelCause(ctx)
 	defer withdraw(nil)
 	type reply struct {

@@ -201,7 +201,9 @@ func TestKF022_OddNames(t *testing.T) {
 }
 
 func TestKF042_HiddenFilesAreLeftOut(t *testing.T) {
+	lookedUp := 0
 	b := newBench(t, glob.World{Hidden: func() func(string) bool {
+		lookedUp++
 		return func(p string) bool { return filepath.Base(p) == ".env" || filepath.Base(p) == "vault" }
 	}}, ".env", "a/.env", "b", "vault/c")
 	got := b.wants(map[string]string{"pattern": "**/*"}, false, "3 left out by Read deny rules")
@@ -209,6 +211,9 @@ func TestKF042_HiddenFilesAreLeftOut(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	b.wants(map[string]string{"pattern": "*", "path": "vault"}, true, "Read deny rule")
+	if lookedUp != 2 {
+		t.Errorf("the rules were looked up %d times in 2 searches", lookedUp)
+	}
 }
 
 func TestCancelled(t *testing.T) {

@@ -261,9 +261,16 @@ func TestKF041_LinkOutOfTheProject(t *testing.T) {
 }
 
 func TestKF042_ReadDenyBindsGrep(t *testing.T) {
+	lookedUp := 0
 	b := newBench(t, grep.World{Hidden: func() func(string) bool {
+		lookedUp++
 		return func(p string) bool { return filepath.Base(p) == ".env" }
 	}}, map[string]string{".env": "KEY=1", "sub/.env": "KEY=2", "a": "KEY=3"})
+	defer func() {
+		if lookedUp != 3 {
+			t.Errorf("the rules were looked up %d times in 3 searches", lookedUp)
+		}
+	}()
 	b.is(in{"pattern": "KEY", "output_mode": "content"}, "a:1:KEY=3\n[not searched: 2 covered by Read deny rules]")
 	if got := b.wants(in{"pattern": "KEY", "path": ".env"}, true, "Read deny rule"); strings.Contains(got, "KEY") {
 		t.Errorf("got %s", got)
