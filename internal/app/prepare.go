@@ -18,7 +18,7 @@ func Prepare(ctx context.Context, o Options, tell func(proto.Notice)) error {
 		return err
 	}
 	close(s.done) // there is no worker
-	events := s.Events(ctx)
+	events := s.Events(ctx, Reading{})
 	s.setupHooks(ctx)
 	s.startHooks(ctx)
 	err := s.Close(context.WithoutCancel(ctx))

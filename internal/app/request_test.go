@@ -33,7 +33,7 @@ func TestFirstRequestIsSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer session.Close(context.Background())
-	events := session.Events(t.Context())
+	events := session.Events(t.Context(), Reading{})
 	if err := session.Do(proto.O(proto.Prompt{Content: []msg.Block{msg.Text{Text: "hi"}}})); err != nil {
 		t.Fatal(err)
 	}

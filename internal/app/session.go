@@ -28,7 +28,7 @@ type Session struct {
 	opts    Options
 	store   *store.Store[State]
 	part    parts
-	events  *queue
+	events  *ring
 	asks    proto.Asks
 	effects engine.Effects
 	scope   *tool.Scope
@@ -109,10 +109,11 @@ func (s *Session) Do(op proto.Op) error {
 	return nil
 }
 
-// Events joins the session's stream at once and yields what happens from now on, in order. It ends
-// when the session is closed or ctx ends.
-func (s *Session) Events(ctx context.Context) iter.Seq[proto.Event] {
-	out := s.events.read(ctx)
+// Events joins the session's stream at once and yields what happens, in order, from where how says.
+// It ends when the session is closed or ctx ends. A reader that must have everything makes the loop
+// wait when it is more than a ring of events behind; operations never wait for a reader.
+func (s *Session) Events(ctx context.Context, how Reading) iter.Seq[proto.Event] {
+	out := s.events.read(ctx, how)
 	s.mu.Lock()
 	waiting := s.notices
 	s.heard, s.notices = true, nil
@@ -149,11 +150,20 @@ func (s *Session) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("close the session: %w", context.Cause(ctx))
 	}
-	s.closing.Do(func() {
-		s.closed = s.rooms.close(ctx)
-		s.events.close()
-	})
-	return s.closed
+	ended := make(chan struct{})
+	go func() { // ends with the rooms, also when nobody waits for them any more
+		defer close(ended)
+		s.closing.Do(func() {
+			s.closed = s.rooms.close(ctx)
+			s.events.close()
+		})
+	}()
+	select {
+	case <-ended:
+		return s.closed
+	case <-ctx.Done():
+		return fmt.Errorf("close the session: %w", context.Cause(ctx))
+	}
 }
 
 // end closes the session from inside: whoever reads its events comes to their end.

@@ -55,7 +55,7 @@ func newStage(t *testing.T, text string, change ...func(*Options)) *stage {
 	}
 	st := &stage{Session: session, t: t, dir: dir}
 	events := make(chan proto.Event, 1000)
-	seq := session.Events(t.Context())
+	seq := session.Events(t.Context(), Reading{})
 	go func() { // ends with the session
 		defer close(events)
 		for e := range seq {
@@ -395,7 +395,7 @@ func TestSurfacesComeAndGoWithoutTrace(t *testing.T) {
 	st := newStage(t, "turns:\n  - content: [{text: hi}]\n")
 	for i := range 1000 {
 		ctx, cancel := context.WithCancel(t.Context())
-		st.Events(ctx)
+		st.Events(ctx, Reading{})
 		st.do(proto.Attach{Surface: fmt.Sprint(i), Kind: "web"})
 		st.do(proto.Detach{Surface: fmt.Sprint(i)})
 		cancel()

@@ -160,6 +160,7 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 				t.result(b.Message)
 			}
 		}
+		s.events.hold(ctx)
 		if shown == nil {
 			s.tellEvent(e)
 			continue

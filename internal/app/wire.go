@@ -137,7 +137,7 @@ func newSession(o Options) *Session {
 		s.emit(proto.Notice{Level: "error", Text: fmt.Sprintf("A reaction failed inside: %v", v)})
 	})
 	s.part = partsOf(s.store)
-	s.events = newQueue(func() string { return s.part.session.Get().ID })
+	s.events = newRing(func() string { return s.part.session.Get().ID })
 	s.asks.Tell = s.tellAsk
 	s.thinking.Store(o.Thinking)
 	return s

@@ -51,8 +51,9 @@ type streaming struct {
 	response string
 	name     string // model that answers
 	began    time.Time
-	heard    time.Time // wall time of the last real data
-	started  bool      // the service confirmed the request
+	heard    time.Time     // wall time of the last real data
+	heldThen time.Duration // how long readers had held the run by then
+	started  bool          // the service confirmed the request
 	billed   bool
 }
 
@@ -77,7 +78,7 @@ func (st *streaming) consume(ctx context.Context, cancel context.CancelCauseFunc
 	idle := time.NewTicker(max(st.cfg.Limits.Idle/20, time.Millisecond))
 	defer idle.Stop()
 	interrupted := st.ctx.Done()
-	var grace <-chan time.Time
+	var grace, abandon <-chan time.Time
 	for events != nil || st.exec.busy() {
 		select {
 		case e, ok := <-events:
@@ -92,8 +93,11 @@ func (st *streaming) consume(ctx context.Context, cancel context.CancelCauseFunc
 		case <-st.exec.signs:
 			st.exec.tellProgress()
 		case <-idle.C:
-			if events != nil && st.cfg.Effects.Now().Round(0).Sub(st.heard) > st.cfg.Limits.Idle {
+			// While a reader holds the run nobody listens to the service: that is no silence of its.
+			silent := st.cfg.Effects.Now().Round(0).Sub(st.heard) - (st.held - st.heldThen)
+			if events != nil && abandon == nil && silent > st.cfg.Limits.Idle {
 				cancel(errIdle)
+				abandon = time.After(st.cfg.Limits.Grace)
 			}
 		case <-interrupted:
 			interrupted = nil
@@ -103,8 +107,26 @@ func (st *streaming) consume(ctx context.Context, cancel context.CancelCauseFunc
 			st.finish(st.exec.abort(context.Cause(st.ctx)))
 		case <-grace:
 			st.finish(st.exec.giveUp())
+			events = st.leave(ctx, events, s)
+		case <-abandon:
+			events = st.leave(ctx, events, s)
 		}
 	}
+}
+
+// leave stops listening to a stream that goes on although its context ended. It is read to its end
+// elsewhere, and what it brings counts for nothing.
+func (st *streaming) leave(ctx context.Context, events <-chan any, s state) <-chan any {
+	if events == nil {
+		return nil
+	}
+	go func() { // ends with the stream
+		for range events { //nolint:revive // only its end matters
+		}
+	}()
+	st.take(context.Cause(ctx))
+	st.streamEnded(s)
+	return nil
 }
 
 // read pulls the stream in a goroutine of its own, so that a question or a slow reader never stops
@@ -130,7 +152,7 @@ func read(ctx context.Context, model provider.Model, req provider.Request) <-cha
 // take handles one event of the stream.
 func (st *streaming) take(e any) {
 	if _, ping := e.(provider.Ping); !ping {
-		st.heard = st.cfg.Effects.Now().Round(0)
+		st.heard, st.heldThen = st.cfg.Effects.Now().Round(0), st.held
 	}
 	switch e := e.(type) {
 	case provider.Start:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -67,6 +68,7 @@ type run struct {
 	stopped bool            // the reader broke off: yield nothing more
 	fail    error           // ours, ends the run
 	ids     map[string]bool // call ids of this conversation
+	held    time.Duration   // how long the reader has held the run at its yields
 }
 
 // emit yields an event, unless the run has failed. A reader that breaks off interrupts the run.
@@ -76,10 +78,12 @@ func (r *run) emit(body proto.EventBody) {
 	}
 	e := proto.E(body)
 	e.Agent = r.cfg.Agent.Agent
+	began := time.Now()
 	if !r.yield(e, nil) {
 		r.stopped = true
 		r.cancel(ErrInterrupt)
 	}
+	r.held += time.Since(began)
 }
 
 func (r *run) emitError(err error) {

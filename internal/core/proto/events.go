@@ -170,6 +170,13 @@ type Fallback struct {
 	Reason string `json:"reason"`
 }
 
+// Missed tells a reader that it was too slow, or came back too late, for the events From to To, both
+// included. The state has what became of them, the transcript the messages.
+type Missed struct {
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
+}
+
 // Notice is something people should see.
 type Notice struct {
 	Key   string `json:"key,omitempty"` // same key replaces
@@ -414,6 +421,7 @@ func (AskClosed) eventKind() string      { return "ask_closed" }
 func (Denied) eventKind() string         { return "denied" }
 func (Retry) eventKind() string          { return "retry" }
 func (Fallback) eventKind() string       { return "fallback" }
+func (Missed) eventKind() string         { return "missed" }
 func (Notice) eventKind() string         { return "notice" }
 func (ModeChanged) eventKind() string    { return "mode_changed" }
 func (ModelChanged) eventKind() string   { return "model_changed" }
@@ -454,6 +462,7 @@ func EventBodies() []EventBody {
 		Denied{},
 		Retry{},
 		Fallback{},
+		Missed{},
 		Notice{},
 		ModeChanged{},
 		ModelChanged{},

@@ -44,7 +44,9 @@ func (s session) View() plain.View {
 }
 
 // Events implements Session.
-func (s session) Events(ctx context.Context) iter.Seq[proto.Event] { return s.Session.Events(ctx) }
+func (s session) Events(ctx context.Context) iter.Seq[proto.Event] {
+	return s.Session.Events(ctx, app.Reading{})
+}
 
 func openSession(ctx context.Context, o app.Options, _ *Flags) (Session, error) {
 	s, err := app.Open(ctx, o)

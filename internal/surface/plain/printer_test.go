@@ -65,6 +65,7 @@ func day() []proto.Event {
 		proto.Fallback{From: "a/big", To: "a/small", Reason: "overloaded"},
 		proto.Notice{Level: "info", Text: "a note"}, proto.Notice{Level: "warning", Text: "a warning"},
 		proto.Notice{Level: "warning", Text: "a warning"}, proto.Notice{Level: "error", Text: "an error"},
+		proto.Missed{From: 3, To: 9},
 		proto.ModeChanged{Mode: "plan"}, proto.ModelChanged{Model: "a/small"},
 		proto.Queued{Prompts: []proto.QueuedPrompt{{ID: "q", Text: "next"}}}, proto.Shaped{Stage: "snip"},
 		proto.Compacting{Active: true}, proto.Compacted{PreTokens: 148000, PostTokens: 21000},

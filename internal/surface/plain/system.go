@@ -16,6 +16,8 @@ func (p *Printer) system(e proto.Event) []string {
 		return p.denied("", b)
 	case proto.Notice:
 		return p.notify(b)
+	case proto.Missed:
+		return p.notify(proto.Notice{Level: "warning", Text: fmt.Sprintf("%d events are not shown here; the transcript has the messages.", b.To-b.From+1)})
 	case proto.Retry:
 		p.activity = fmt.Sprintf("%s, trying again in %s (%d of %d)", retryReason(b), seconds(float64(b.DelayMS)/1000), b.Attempt, b.Max)
 	case proto.Fallback:
