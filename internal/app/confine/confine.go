@@ -221,12 +221,11 @@ func (c *Confiner) Run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 	}
 	st := c.Status()
 	c.enter(st.State(), st.Backend, st.Missing)
-	cfg, err := c.prepared(how)
+	kept := c.secrets(spec.Env)
+	cfg, err := c.prepared(how, spec.Env, kept)
 	if err != nil {
 		return bash.Run{}, err
 	}
-	kept := c.secrets(spec.Env)
-	cfg.DropEnv = append(cfg.DropEnv, kept...)
 	cfg.Ignore = c.ignored(spec)
 	release := c.given.Hold() // what it writes is checked before it is loaded
 	inside := bash.Confined(c.sys, c.given.Owner, func() sandbox.Config { return cfg }, func(notes []string) {
@@ -267,24 +266,24 @@ func joined(parts ...string) string {
 // Start starts a program in the sandbox that the settings describe, whether or not they ask for it.
 // The caller must call Finish when it has ended.
 func (c *Confiner) Start(spec proc.Spec) (*sandbox.Command, error) {
-	cfg, err := c.prepared(tool.Confinement{Level: tool.Sandboxed})
+	cfg, err := c.prepared(tool.Confinement{Level: tool.Sandboxed}, spec.Env, c.secrets(spec.Env))
 	if err != nil {
 		return nil, err
 	}
-	cfg.DropEnv = append(cfg.DropEnv, c.secrets(spec.Env)...)
 	return c.sys.Start(c.given.Owner, spec, cfg)
 }
 
-// prepared is profile with the folders made that must be there: what does not exist cannot be made
-// writable.
-func (c *Confiner) prepared(how tool.Confinement) (sandbox.Config, error) {
+// prepared is profile for a command with an environment, of which some is kept from it, with the folders
+// made that must be there: what does not exist cannot be made writable.
+func (c *Confiner) prepared(how tool.Confinement, env, kept []string) (sandbox.Config, error) {
 	cfg := c.profile(how)
+	cfg.DropEnv = append(cfg.DropEnv, kept...)
 	for _, dir := range []string{cfg.Cache, cfg.Temp} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return cfg, fmt.Errorf("make a folder for the sandbox: %w", err)
 		}
 	}
-	return cfg, nil
+	return cfg, c.caches(&cfg, env)
 }
 
 // setting is the effective value of a key, or otherwise.

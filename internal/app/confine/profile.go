@@ -19,7 +19,7 @@ func (c *Confiner) profile(how tool.Confinement) sandbox.Config {
 	p := g.Places
 	out := sandbox.Config{
 		Dir: p.Start, ReadOnly: how.Level == tool.ReadOnly, Temp: g.Temp(),
-		Cache:     filepath.Join(p.Home, "cache", "build", g.ProjectKey()),
+		Cache:     c.cacheFolder(),
 		Write:     append([]string{p.Start}, g.State.Get().WorkDirs()...),
 		Protect:   []string{p.Home, p.StateFile, p.GuestHome, g.SessionDir()},
 		FilesFree: setting(state, "sandbox.filesystem.disabled", false), UnixSockets: setting(state, "sandbox.network.allowAllUnixSockets", false),

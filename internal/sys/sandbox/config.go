@@ -3,8 +3,6 @@ package sandbox
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/netname"
@@ -22,6 +20,7 @@ type Config struct {
 	Protect   []string // further paths that must never be written, whatever Write says
 	Temp      string   // writable folder that also is $TMPDIR; empty: a private /tmp only
 	Cache     string   // writable folder for the caches of build tools; empty: none
+	Set       []string // NAME=value: variables to set whatever they were
 	Show      []string // shown read-only although they lie in /tmp or /run, which are private otherwise
 	ReadOnly  bool     // nothing may be written but Temp
 	FilesFree bool     // files are not confined, only the network is
@@ -89,52 +88,6 @@ func (c Config) fitsPartial() error {
 var hidden = []string{
 	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "DBUS_*", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "GPG_AGENT_INFO",
 	"DOCKER_HOST", "CONTAINER_HOST", "XAUTHORITY", "TMUX", "STY",
-}
-
-// caches are variables by which build tools are told where to keep what can be made again, with the
-// folder below the cache.
-var caches = [][2]string{
-	{"XDG_CACHE_HOME", "xdg"},
-	{"GOCACHE", "go-build"},
-	{"npm_config_cache", "npm"},
-	{"YARN_CACHE_FOLDER", "yarn"},
-	{"npm_config_store_dir", "pnpm"},
-	{"PIP_CACHE_DIR", "pip"},
-	{"UV_CACHE_DIR", "uv"},
-	{"CCACHE_DIR", "ccache"},
-	{"SCCACHE_DIR", "sccache"},
-	{"DENO_DIR", "deno"},
-	{"BUNDLE_USER_CACHE", "bundle"},
-	{"COMPOSER_CACHE_DIR", "composer"},
-	{"GOLANGCI_LINT_CACHE", "golangci-lint"},
-}
-
-// environment is what the program sees.
-func (c Config) environment(env []string, p *plan) []string {
-	out := make([]string, 0, len(env)+32)
-	for _, kv := range env {
-		name, _, _ := strings.Cut(kv, "=")
-		if !Matches(name, hidden) && !Matches(name, c.DropEnv) && !slices.Contains(proxyVars, name) {
-			out = append(out, kv)
-		}
-	}
-	set := func(name, value string) {
-		prefix := name + "="
-		out = slices.DeleteFunc(out, func(kv string) bool { return strings.HasPrefix(kv, prefix) })
-		out = append(out, prefix+value)
-	}
-	set("IS_SANDBOX", "1")
-	if c.Temp != "" && !c.FilesFree {
-		set("TMPDIR", c.Temp)
-	}
-	if c.Cache != "" && !c.FilesFree && !c.ReadOnly {
-		for _, v := range caches {
-			if !slices.ContainsFunc(out, func(kv string) bool { return strings.HasPrefix(kv, v[0]+"=") }) {
-				set(v[0], filepath.Join(c.Cache, v[1]))
-			}
-		}
-	}
-	return out
 }
 
 // Matches says whether a name is one of the patterns, in which "*" stands for any text.
