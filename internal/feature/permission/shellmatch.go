@@ -174,6 +174,9 @@ func (s *shellEval) deniedPath(p *shellsyntax.Part, list List) (*compiled, strin
 	var found *compiled
 	var where string
 	p.Guesses(func(u shellsyntax.PathUse) bool {
+		if u.Glob {
+			return true // see couldTouch
+		}
 		pl := s.placeOfUse(&u)
 		if r := s.anySpelling(read, pl); r != nil && !r.path.whole {
 			found, where = r, u.Text
@@ -236,10 +239,24 @@ func (s *shellEval) couldTouch(p *shellsyntax.Part) *Reason {
 			rules = append(append([]*compiled{}, read...), edit...)
 		}
 		if r := s.reachable(rules, u); r != nil {
-			return &Reason{Kind: ByRule, Text: "what it touches is only known at run time, and " + u.Text + " could be what the rule " + r.rule.Text + " denies", Path: u.Text, Part: p.Source}
+			return couldBe(p, u, r)
 		}
 	}
-	return nil
+	var reason *Reason
+	for u := range p.Guesses {
+		if !u.Glob {
+			continue
+		}
+		if r := s.reachable(read, &u); r != nil && !r.path.whole {
+			reason = couldBe(p, &u, r)
+			break
+		}
+	}
+	return reason
+}
+
+func couldBe(p *shellsyntax.Part, u *shellsyntax.PathUse, r *compiled) *Reason {
+	return &Reason{Kind: ByRule, Text: "what it touches is only known at run time, and " + u.Text + " could be what the rule " + r.rule.Text + " denies", Path: u.Text, Part: p.Source}
 }
 
 func (s *shellEval) reachable(rules []*compiled, u *shellsyntax.PathUse) *compiled {

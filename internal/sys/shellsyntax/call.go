@@ -449,13 +449,13 @@ func (p *Part) Guesses(yield func(PathUse) bool) {
 	}
 	for i := last.At + 1; i < len(p.Words); i++ {
 		w := &p.Words[i]
-		if w.Unknown() || w.Glob() || w.Value == "" || len(w.Value) > 4096 {
+		if w.Unknown() || w.Value == "" || len(w.Value) > 4096 {
 			continue
 		}
 		var room [4]string
 		for _, v := range guessed(room[:0], w.Value) {
 			for _, d := range p.dirs.list {
-				u := PathUse{Text: w.Text, Intent: Read, Guess: true}
+				u := PathUse{Text: w.Text, Intent: Read, Guess: true, Glob: w.Glob()}
 				if strings.HasPrefix(v, "/") {
 					u.Path, u.Walk = path.Clean(v), walk("", v)
 				} else {
