@@ -242,6 +242,9 @@ func (s *shellEval) couldTouch(p *shellsyntax.Part) *Reason {
 			return couldBe(p, u, r)
 		}
 	}
+	if !slices.ContainsFunc(p.Words, func(w shellsyntax.Word) bool { return w.Glob() }) {
+		return nil
+	}
 	var reason *Reason
 	for u := range p.Guesses {
 		if !u.Glob {

@@ -22,7 +22,7 @@ func joined(dir, name string) string {
 		dir = ""
 	}
 	full := dir + "/" + name
-	if !hasDots(full) {
+	if !hasDots(name) && !hasDots(dir) {
 		return path.Clean(full)
 	}
 	return strings.TrimRight(full, "/")
@@ -30,11 +30,12 @@ func joined(dir, name string) string {
 
 // walk is the way to a path when it holds a "..", else empty.
 func walk(dir, name string) string {
-	if !strings.HasPrefix(name, "/") {
-		name = dir + "/" + name
-	}
-	if !hasDots(name) {
+	relative := !strings.HasPrefix(name, "/")
+	if !hasDots(name) && !(relative && hasDots(dir)) {
 		return ""
+	}
+	if relative {
+		name = dir + "/" + name
 	}
 	return name
 }
