@@ -470,3 +470,30 @@ func TestHooksHearOfADirectoryThatIsAdded(t *testing.T) {
 		t.Fatal("no hook was called")
 	}
 }
+
+// A conversation keeps the mode it is in, however it came into it, through every resume.
+func TestTheModeIsKeptThroughResumes(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	at := func(o *Options) {
+		o.Cwd, o.Env["HOME"], o.Env["MYELIN_HOME"] = dir, home, filepath.Join(home, ".myelin")
+	}
+	st := newStage(t, `turns: [{content: [{text: one}]}]`, at, func(o *Options) { o.Mode = "plan" })
+	st.say("begin")
+	st.result()
+	id := st.View().Session
+	for i, change := range []string{"", "", "acceptEdits", "", "default", ""} {
+		want := st.mode()
+		if err := st.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		st = newStage(t, `turns: [{content: [{text: more}]}]`, at, func(o *Options) { o.Resume = filepath.Base(id) })
+		if got := st.mode(); got != want {
+			t.Fatalf("resume %d: mode %s, want %s", i+1, got, want)
+		}
+		if change != "" {
+			st.do(proto.SetMode{Mode: change})
+		}
+		st.say("go on")
+		st.result()
+	}
+}

@@ -117,6 +117,10 @@ func (s *Session) started(t *turn, batch []proto.Prompt) {
 
 // opened records the messages that open a turn and returns the history they end.
 func (s *Session) opened(ctx context.Context, opening []msg.Message) ([]msg.Message, error) {
+	if mode := s.mode(); len(opening) > 0 && orText(s.rooms.recorded, "default") != mode { // it began in this one
+		s.keep(noteMode, noteMode, mode)
+		s.rooms.recorded = mode
+	}
 	for _, m := range opening {
 		if m.ID == "" {
 			m.ID = s.effects.NewID()

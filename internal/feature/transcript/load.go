@@ -113,6 +113,9 @@ func (w *walk) load(opts LoadOptions) (*Loaded, error) {
 		if out.Messages, err = w.messages(order); err != nil {
 			return nil, err
 		}
+		if err := w.opening(order); err != nil {
+			return nil, err
+		}
 		out.LastID = w.entries[leaf].uuid
 		out.Summary = slices.ContainsFunc(order, func(i int) bool { return w.entries[i].summary })
 		if err := w.pair(out); err != nil {
@@ -124,6 +127,19 @@ func (w *walk) load(opts LoadOptions) (*Loaded, error) {
 	slices.Reverse(out.Notes)
 	out.Notices, err = w.tell()
 	return out, err
+}
+
+// opening reads the notes in front of the first message: a conversation may begin with some. Behind a
+// compaction they were written again.
+func (w *walk) opening(order []int) error {
+	if w.entries[order[len(order)-1]].boundary != nil {
+		return nil
+	}
+	for {
+		if more, err := w.extend(); err != nil || !more {
+			return err
+		}
+	}
 }
 
 // ours reports whether a record belongs to this file's conversation.

@@ -436,6 +436,25 @@ func TestKeptNotes(t *testing.T) {
 	shut(t, tr)
 }
 
+// TestNotesInFrontOfTheFirstMessage: what a conversation begins with is in sight at every resume.
+func TestNotesInFrontOfTheFirstMessage(t *testing.T) {
+	path := file(t)
+	k := &talk{}
+	tr := create(t, path, transcript.Options{})
+	if err := tr.Keep("mode", "mode", "plan"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		write(t, tr, k.user("more"))
+		shut(t, tr)
+		var got *transcript.Loaded
+		if tr, got = open(t, path); len(got.Notes) != 1 || string(got.Notes[0].Data) != `"plan"` {
+			t.Errorf("notes %v", got.Notes)
+		}
+	}
+	shut(t, tr)
+}
+
 // TestNothingKept: a nil transcript takes everything and writes nothing.
 func TestNothingKept(t *testing.T) {
 	var tr *transcript.Transcript
