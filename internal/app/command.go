@@ -42,6 +42,7 @@ func commands() []command {
 		{Command{"context", "[--removed | --bring-back ID]", "show what fills the context window, and what was left out of it"}, true, cmdContext},
 		{Command{"memory", "", "list the instruction files in the context"}, false, cmdMemory},
 		{Command{"cost", "", "show what was used and what it cost"}, true, cmdCost},
+		{Command{"sandbox", "[restore [NUMBER]]", "show how commands are confined, or bring back what was put aside"}, true, cmdSandbox},
 		{Command{"status", "", "show where settings come from and what is enforced"}, true, cmdStatus},
 		{Command{"compact", "[FOCUS]", "summarise the conversation to free the context window"}, false, cmdCompact},
 		{Command{"clear", "", "begin a new conversation"}, false, cmdClear},

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/myelin-agent/myelin/internal/app/confine"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -107,4 +110,43 @@ func RunSandboxed(ctx context.Context, o Options, args []string) (int, error) {
 		fmt.Fprintln(os.Stderr, visible.Text(text))
 	}
 	return exit.Code, nil
+}
+
+// cmdSandbox shows how commands are confined and what was put aside, or brings something of that back.
+func cmdSandbox(_ context.Context, s *Session, args string) (string, error) {
+	verb, which, _ := strings.Cut(strings.TrimSpace(args), " ")
+	aside := s.rooms.box.Aside()
+	switch verb {
+	case "":
+		return table(func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "sandbox\t%s\n", s.rooms.box.Line())
+			for _, gap := range s.rooms.box.Gaps() {
+				fmt.Fprintf(w, "not looked into\t%s, and what comes after it: there are too many files\n", gap)
+			}
+			for i, a := range aside {
+				fmt.Fprintf(w, "put aside %d\t%s, now %s\n", i+1, a.Path, a.At)
+			}
+		}), nil
+	case "restore":
+	default:
+		return "", fmt.Errorf("/sandbox takes nothing, or restore with a number; got %q", args)
+	}
+	if which = strings.TrimSpace(which); which != "" {
+		n, err := strconv.Atoi(which)
+		if err != nil || n < 1 || n > len(aside) {
+			return "", fmt.Errorf("/sandbox restore takes a number from 1 to %d, as /sandbox lists them; got %q", len(aside), which)
+		}
+		aside = aside[n-1 : n]
+	}
+	if len(aside) == 0 {
+		return "Nothing was put aside.", nil
+	}
+	var out []string
+	for _, a := range aside {
+		if err := s.rooms.box.BringBack(a); err != nil {
+			return strings.Join(out, "\n"), err
+		}
+		out = append(out, a.Path+" is back.")
+	}
+	return strings.Join(out, "\n"), nil
 }

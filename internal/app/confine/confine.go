@@ -65,6 +65,11 @@ type Confiner struct {
 	sys    *sandbox.Box
 	asks   sync.Map // host:port → *hostAsk: one question a host, others wait
 	missed missed
+
+	mu       sync.Mutex // guards all below
+	judged   string     // the rules that were looked at last
+	loose    []string   // those of them that do not hold inside
+	complain map[string]bool
 }
 
 // New makes the sandbox of a session. It starts nothing and touches nothing.
@@ -121,6 +126,15 @@ func (c *Confiner) Accept(paths ...string) { c.sys.Accept(paths...) }
 // Close finishes what nobody has finished. The processes must have been ended before.
 func (c *Confiner) Close() { c.sys.Close() }
 
+// Aside lists what commands put where it must not be, and what is kept of it.
+func (c *Confiner) Aside() []sandbox.Aside { return c.sys.Aside() }
+
+// BringBack puts something back that was put aside: a person wants it.
+func (c *Confiner) BringBack(a sandbox.Aside) error { return c.sys.BringBack(a) }
+
+// Gaps tells which folders are not looked into for protected names, since there are too many.
+func (c *Confiner) Gaps() []string { return c.sys.Gaps() }
+
 // Line is the sandbox in one line, for people.
 func (c *Confiner) Line() string {
 	if c.Wanted() == "off" {
@@ -163,7 +177,7 @@ func (c *Confiner) Policy() permission.Sandbox {
 	state := c.given.Config()
 	return permission.Sandbox{
 		Enabled:         on,
-		NoAutoAllow:     !setting(state, "sandbox.autoAllowBashIfSandboxed", true) || (level == sandbox.Partial && !c.weaker()) || Scrubs(c.given.Env()),
+		NoAutoAllow:     !setting(state, "sandbox.autoAllowBashIfSandboxed", true) || (level == sandbox.Partial && !c.weaker()) || Scrubs(c.given.Env()) || on && len(c.unheld()) > 0,
 		NoEscape:        !setting(state, "sandbox.allowUnsandboxedCommands", true),
 		Excluded:        setting[[]string](state, "sandbox.excludedCommands", nil),
 		ReadOnlyMissing: c.given.Planning() && !c.ReadOnly(), // looked at in plan mode only, for it costs a trial
@@ -186,6 +200,7 @@ func (c *Confiner) Announce() error {
 		return nil
 	}
 	c.tellMasked()
+	c.begin()
 	required := setting(c.given.Config(), "sandbox.failIfUnavailable", false)
 	if want == "auto" && !required {
 		return nil // looked at when the first command needs it: a start must not pay for it
@@ -227,6 +242,7 @@ func (c *Confiner) Run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 		return bash.Run{}, err
 	}
 	cfg.Ignore = c.ignored(spec)
+	cfg.Keep, cfg.Watch = c.keep(spec.Label), c.hooksOf(spec.Label)
 	release := c.given.Hold() // what it writes is checked before it is loaded
 	inside := bash.Confined(c.sys, c.given.Owner, func() sandbox.Config { return cfg }, func(notes []string) {
 		c.given.Notice(proto.Notice{Level: "warning", Text: "The sandbox: " + strings.Join(notes, "; ")})

@@ -109,7 +109,7 @@ func (j bwrapJob) steps() ([]step, error) {
 		for _, m := range j.plan.mounted {
 			s := step{Kind: m.kind, Path: m.path}
 			if m.kind == hideDir || m.kind == hideFile {
-				from, err := j.standIn(m.path, m.kind == hideDir, j.plan.open(m))
+				from, err := j.standIn(m.path, m.kind == hideDir, j.plan.ways(m))
 				if err != nil {
 					return nil, err
 				}

@@ -213,7 +213,7 @@ func (j containerJob) mounts() ([]string, error) {
 			if !j.plan.writable(m.path) && !slices.ContainsFunc(shown, func(s string) bool { return within(m.path, s) }) {
 				continue // what lies outside is not there at all
 			}
-			from, err := j.standIn(m.path, m.kind == hideDir, j.plan.open(m))
+			from, err := j.standIn(m.path, m.kind == hideDir, j.plan.ways(m))
 			if err == nil {
 				err = bind(from, m.path, ",readonly")
 			}

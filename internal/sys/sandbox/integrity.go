@@ -352,6 +352,9 @@ func (b *Box) putAside(path string, is, was seen, quarantine string) (Violation,
 			return v, fmt.Errorf("put %s aside: %w", path, err)
 		}
 		v.Detail += " and is now " + to
+		b.mu.Lock()
+		b.aside = append(b.aside, Aside{Path: path, At: to})
+		b.mu.Unlock()
 	}
 	if !was.exists {
 		return v, nil

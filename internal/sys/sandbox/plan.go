@@ -19,6 +19,7 @@ type plan struct {
 	write    []string        // writable roots, links resolved
 	git      []string        // those of them that are a repository shared by worktrees
 	temp     []string        // those of them that are temporary or caches: nothing in them is protected
+	open     []string        // protected by their names, but only watched for this program
 	always   []string        // protected whatever else is said
 	denied   []guard         // what may not be written by the rules: mounted as far as there is something
 	patterns []string        // the same with wildcards: what matches is denied, also what comes to match
@@ -53,6 +54,11 @@ func (b *Box) plan(ctx context.Context, cfg Config) (*plan, error) {
 		p.dir = real
 	}
 	p.alwaysProtected(cfg)
+	for _, w := range cfg.Watch {
+		if real, err := filepath.EvalSymlinks(w); err == nil {
+			p.open = append(p.open, real)
+		}
+	}
 	if err := b.index(ctx, p, cfg); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -407,8 +413,8 @@ func (p *plan) byOthers(path string) bool {
 	return false
 }
 
-// open lists what of a hidden folder can be reached all the same.
-func (p *plan) open(m mount) []string {
+// ways lists what of a hidden folder can be reached all the same.
+func (p *plan) ways(m mount) []string {
 	if m.kind != hideDir {
 		return nil
 	}

@@ -84,7 +84,7 @@ func (b *Box) guards(p *plan) {
 
 // farGuards are the guards of the names in the index: those of before if nothing has changed.
 func (b *Box) farGuards(p *plan) *farGuards {
-	key := strings.Join(slices.Concat(p.write, []string{"", p.dir, ""}, p.temp), "\x00")
+	key := strings.Join(slices.Concat(p.write, []string{"", p.dir, ""}, p.temp, []string{""}, p.open), "\x00")
 	b.mu.Lock()
 	last := b.far
 	b.mu.Unlock()
@@ -153,6 +153,9 @@ func (b *Box) fixedGuards(p *plan) []guard {
 // guardsAt are those because of one remembered name.
 func (b *Box) guardsAt(p *plan, path string, dir bool) []guard {
 	parent := filepath.Dir(path)
+	if slices.Contains(p.open, path) {
+		return []guard{{path: path, watch: true}}
+	}
 	switch filepath.Base(path) {
 	case ".git":
 		if !dir {

@@ -56,8 +56,9 @@ type Box struct {
 	live    map[*Command]bool
 	status  map[string]Status     // by what was asked
 	targets map[string]gitTargets // by the file of a repository's configuration
-	far     *farGuards            // the newest
-	base    farLook               // what they were when last looked at
+	aside   []Aside
+	far     *farGuards // the newest
+	base    farLook    // what they were when last looked at
 
 	tree   *tree.Index // of the writable roots
 	beyond *tree.Index // of folders elsewhere

@@ -69,10 +69,17 @@ func (c *Command) settle(changes []Change) (found []Violation, notes []string) {
 	if c.cfg.Keep != nil {
 		kept = c.cfg.Keep(changes)
 	}
+	var moved []string
 	for _, change := range changes {
+		if slices.ContainsFunc(moved, func(m string) bool { return within(change.Path, m) }) {
+			continue // went with its folder
+		}
 		if slices.ContainsFunc(kept, func(k Change) bool { return k.Path == change.Path }) {
 			notes = append(notes, fmt.Sprintf("%s was %s and is kept", change.Path, change.What()))
 			continue
+		}
+		if movesAway(change.is, change.was) {
+			moved = append(moved, change.Path)
 		}
 		v, err := c.box.putAside(change.Path, change.is, change.was, c.cfg.Quarantine)
 		if err != nil {
@@ -181,4 +188,42 @@ func (c *Command) accept(path string) {
 		}
 	}
 	c.before.far = far
+}
+
+// Aside is something that was put aside.
+type Aside struct {
+	Path string // where it was
+	At   string // where it is now
+}
+
+// Aside lists what was put aside and not brought back, oldest first.
+func (b *Box) Aside() []Aside {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.aside)
+}
+
+// BringBack puts what was put aside where it was, in exchange for what is there now, which is put aside
+// in turn. The commands that run take it as it then is.
+func (b *Box) BringBack(a Aside) error {
+	b.mu.Lock()
+	i := slices.Index(b.aside, a)
+	if i >= 0 {
+		b.aside = slices.Delete(b.aside, i, i+1)
+	}
+	b.mu.Unlock()
+	if i < 0 {
+		return fmt.Errorf("bring back %s: it was not put aside", a.Path)
+	}
+	if st, err := os.Lstat(a.Path); err == nil {
+		is := b.files.see(a.Path, st)
+		if _, err := b.putAside(a.Path, is, seen{}, filepath.Dir(a.At)); err != nil {
+			return fmt.Errorf("bring back %s: %w", a.Path, err)
+		}
+	}
+	if err := move(a.At, a.Path); err != nil {
+		return fmt.Errorf("bring back %s: %w", a.Path, err)
+	}
+	b.Accept(a.Path)
+	return nil
 }

@@ -1,0 +1,59 @@
+package confine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/tool"
+)
+
+// begin says what is open although commands run inside, and has the tree indexed beside what goes on.
+func (c *Confiner) begin() {
+	if wide := c.wide(); len(wide) > 0 {
+		c.given.Early(proto.Notice{Level: "warning", Key: "sandbox-home", Text: fmt.Sprintf(
+			"Commands may write in %s, which holds your home folder: everything in it is open to them but credentials and the start files of shells, services, desktops and tools.", strings.Join(wide, " and "))})
+	}
+	cfg := c.profile(tool.Confinement{Level: tool.Sandboxed})
+	c.sys.Prepare(cfg)
+	if slices.ContainsFunc(slices.Concat(cfg.DenyRead, cfg.DenyWrite), func(rule string) bool { return strings.ContainsAny(rule, "*?[{") }) {
+		go c.unheld() // ends with the walk, at the latest with Close
+	}
+}
+
+// wide lists the writable roots that hold the whole home.
+func (c *Confiner) wide() []string {
+	home := c.given.Places.UserHome
+	var out []string
+	for _, root := range c.profileRoots() {
+		if home != "" && (root == "/" || home == root || strings.HasPrefix(home, strings.TrimSuffix(root, "/")+"/")) {
+			out = append(out, root)
+		}
+	}
+	return out
+}
+
+// unheld lists the deny rules that hold neither by a mount nor by the check afterwards, so that running
+// inside is no reason to allow a command. It says so, once a rule. It may wait for the first walk of
+// the tree.
+func (c *Confiner) unheld() []string {
+	cfg := c.profile(tool.Confinement{Level: tool.Sandboxed})
+	key := strings.Join(slices.Concat(cfg.DenyRead, []string{""}, cfg.DenyWrite, []string{""}, cfg.Write), "\x00")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if key == c.judged {
+		return c.loose
+	}
+	c.loose, c.judged = c.sys.Unheld(c.given.Context, cfg), key
+	if c.complain == nil {
+		c.complain = map[string]bool{}
+	}
+	for _, rule := range c.loose {
+		if !c.complain[rule] {
+			c.complain[rule] = true
+			c.given.Early(proto.Notice{Level: "warning", Key: "sandbox-rule", Text: "A deny rule cannot be held inside the sandbox, so that commands are asked for although they run in it: " + rule})
+		}
+	}
+	return c.loose
+}
