@@ -62,6 +62,16 @@ var attacks = map[string]func(args []string) error{
 		_, _, e := unix.Syscall(unix.SYS_FSOPEN, uintptr(unsafe.Pointer(&[]byte("tmpfs\x00")[0])), 0, 0)
 		return errnoErr(e)
 	},
+	"opentree": func([]string) error {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLONE)
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		return err
+	},
+	"setattr": func([]string) error {
+		return unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
+	},
 	"cgroup": func(a []string) error { return unix.Mount("cgroup", a[0], "cgroup2", 0, "") },
 	"unshare": func([]string) error {
 		return unix.Unshare(unix.CLONE_NEWUSER | unix.CLONE_NEWNS)

@@ -235,14 +235,14 @@ func (s seen) unchanged(o seen) bool {
 // the quarantine, what was there before is restored where it is known, and both are told. What a mount
 // has held all the time can only have been changed from outside, by the user or by this program, and is
 // left alone; so is a new repository that runs nothing. Changes at places that are only watched are left
-// for the end, and returned.
-func (c *Command) check() (found []Violation, watched []Change, notes []string) {
+// for the end, and returned. final: the program has ended.
+func (c *Command) check(final bool) (found []Violation, watched []Change, notes []string) {
 	c.looking.Lock()
 	defer c.looking.Unlock()
 	if c.before == nil {
 		return nil, nil, nil
 	}
-	changed, now, err := c.changes()
+	changed, now, err := c.changes(final)
 	if err != nil {
 		return nil, nil, []string{"the check of protected places: " + err.Error()}
 	}
@@ -269,7 +269,7 @@ func (c *Command) check() (found []Violation, watched []Change, notes []string) 
 
 // changes lists the protected paths that are not what they were, without those that may be. Caller
 // holds looking.
-func (c *Command) changes() ([]string, *snapshot, error) {
+func (c *Command) changes(final bool) ([]string, *snapshot, error) {
 	b, p := c.box, c.plan
 	seq, err := b.tree.Sync(context.Background())
 	if err != nil {
@@ -287,7 +287,7 @@ func (c *Command) changes() ([]string, *snapshot, error) {
 	}
 	slices.Sort(changed)
 	changed = slices.Compact(changed)
-	news := c.newRepositories()
+	news := c.newRepositories(final)
 	changed = slices.DeleteFunc(p.withoutSoft(changed), func(path string) bool {
 		return p.byOthers(path) || news(path) || harmlessConfig(b.files, path, c.before.at(path), now.at(path))
 	})

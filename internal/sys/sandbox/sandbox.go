@@ -103,6 +103,8 @@ type Command struct {
 	looking sync.Mutex // guards before and the putting aside
 	before  *snapshot
 
+	unfinished map[string]bool // new repositories that were not complete when last looked at; guarded by looking
+
 	early sync.Mutex // guards swept
 	swept Report
 
@@ -173,7 +175,7 @@ func (c *Command) Finish(output string) Report {
 		if c.net != nil {
 			c.report.Violations = append(c.report.Violations, c.net.close()...)
 		}
-		found, watched, notes := c.check()
+		found, watched, notes := c.check(true)
 		c.looking.Lock()
 		c.plan.letGo()
 		c.before = nil // checked for the last time
@@ -203,7 +205,7 @@ func (b *Box) Check() []Violation {
 	b.mu.Unlock()
 	var out []Violation
 	for _, c := range live {
-		found, _, _ := c.check()
+		found, _, _ := c.check(false)
 		out = append(out, found...)
 	}
 	return out

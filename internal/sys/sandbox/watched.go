@@ -51,7 +51,7 @@ func (c *Command) sweep() {
 		case <-c.Process.Done():
 			return
 		case <-tick.C:
-			found, _, notes := c.check()
+			found, _, notes := c.check(false)
 			c.early.Lock()
 			c.swept.Violations = append(c.swept.Violations, found...)
 			c.swept.Notes = append(c.swept.Notes, notes...)
@@ -102,7 +102,7 @@ func (c *Command) watches(path string) bool {
 
 // newRepositories tells which changes are those of repositories that came into being meanwhile and run
 // nothing: their configuration holds only inert keys, and their hooks are git's own samples.
-func (c *Command) newRepositories() func(path string) bool {
+func (c *Command) newRepositories(final bool) func(path string) bool {
 	judged := map[string]bool{} // by the folder of git: may it stay
 	return func(path string) bool {
 		for dir := path; len(dir) > 1; dir = filepath.Dir(dir) {
@@ -111,7 +111,7 @@ func (c *Command) newRepositories() func(path string) bool {
 			}
 			stays, known := judged[dir]
 			if !known {
-				stays = !c.knew(dir) && c.inert(dir)
+				stays = !c.knew(dir) && (c.inert(dir) || !final && c.growing(dir))
 				judged[dir] = stays
 			}
 			return stays
@@ -125,6 +125,19 @@ func (c *Command) knew(dir string) bool {
 	return c.before.at(dir).exists || c.before.at(filepath.Join(dir, "config")).exists || c.before.at(filepath.Join(dir, "HEAD")).exists
 }
 
+// growing says of a new repository that it was not complete when it was looked at for the first time: git
+// may be making it.
+func (c *Command) growing(dir string) bool {
+	if isGitDir(dir) || c.unfinished[dir] {
+		return false
+	}
+	if c.unfinished == nil {
+		c.unfinished = map[string]bool{}
+	}
+	c.unfinished[dir] = true
+	return true
+}
+
 // inert says whether a repository makes git run nothing, or shares all that with one that was there
 // before.
 func (c *Command) inert(dir string) bool {
@@ -134,6 +147,10 @@ func (c *Command) inert(dir string) bool {
 		if _, common, ok := linked(dir); ok && c.before.at(filepath.Join(common, "config")).exists {
 			return true
 		}
+	}
+	st, err := os.Lstat(dir)
+	if err != nil || st.IsDir() && !isGitDir(dir) {
+		return false // git does not take it for one yet, and nothing can be said of it
 	}
 	return gitrepo.Inert(top) == nil
 }
