@@ -9,7 +9,7 @@ TARGETS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 wind
 STATICCHECK := $(BIN)/staticcheck-2026.2.2
 GOFUMPT     := $(BIN)/gofumpt-0.12.0
 
-.PHONY: help build install check test bench fuzz cross lint generate deps clean
+.PHONY: help build install check test faults bench fuzz cross lint generate deps clean
 
 help: ## list the tasks
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -30,7 +30,11 @@ lint: $(STATICCHECK) $(GOFUMPT)
 	go build -o $(BIN)/immutable ./internal/lint/cmd/immutable
 	go vet -vettool=$(BIN)/immutable ./...
 
-test: deps check conformance ## what continuous integration runs: check, the builds for other systems, the conformance suites
+test: deps check conformance ## what continuous integration runs: check, the builds for other systems, the conformance suites, a fifth of the faults
+	go run ./internal/lint/cmd/faults -share 5
+
+faults: ## take each guard out in turn, on a copy: some test must fail (testdata/faults)
+	go run ./internal/lint/cmd/faults
 
 conformance: cross
 	cd internal/conformance/providers && go test ./...

@@ -49,6 +49,27 @@ func TestRingMergesWhatALaggingReaderMissed(t *testing.T) {
 	}
 }
 
+// What two agents say at the same place of their answers stays apart, whose it is with it.
+func TestRingKeepsTheTextsOfAgentsApart(t *testing.T) {
+	q := newRing(func() string { return "s" })
+	events := q.read(t.Context(), Reading{})
+	of := func(agent string, e proto.Event) proto.Event { e.Agent = agent; return e }
+	for _, e := range []proto.Event{
+		delta(0, "a"), of("x", delta(0, "b")), of("x", delta(0, "c")), of("y", delta(0, "d")), delta(0, "e"),
+		of("x", proto.E(proto.CallProgress{Call: "c", Text: "1"})), of("y", proto.E(proto.CallProgress{Call: "c", Text: "2"})),
+	} {
+		q.append(e)
+	}
+	q.close()
+	var got []string
+	for e := range events {
+		got = append(got, e.Agent+":"+toldBy(e))
+	}
+	if want := []string{":δ0a", "x:δ0bc", "y:δ0d", ":δ0e", "x:π10", "y:π20"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestRingKeepsOrderForEveryReader(t *testing.T) {
 	q := newRing(func() string { return "s" })
 	var wg sync.WaitGroup

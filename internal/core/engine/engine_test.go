@@ -391,6 +391,33 @@ func TestRefusalDoesNotAbortSiblingsButFailureOfShellDoes(t *testing.T) {
 	})
 }
 
+func TestAFailureOfShellCancelsWhatRunsBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := make(chan struct{})
+		shell := probe{"Bash", tool.Traits{Shell: true, ReadOnly: true, Beside: true}, func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			if strings.Contains(string(c.Input), "fail") {
+				<-started
+				return tool.Failed("Exit code 1"), nil
+			}
+			close(started)
+			select {
+			case <-ctx.Done():
+				return tool.Result{}, context.Cause(ctx)
+			case <-time.After(time.Hour):
+				return tool.Text("went on"), nil
+			}
+		}}
+		r := newRig([]tool.Tool{shell},
+			answer(msg.StopToolUse, call("a", "Bash", `{"c":"wait"}`), call("b", "Bash", `{"c":"fail"}`)), answer(msg.StopEndTurn, say("ok")))
+		r.run(t.Context(), nil)
+		for _, line := range r.conversation() {
+			if strings.HasPrefix(line, "u: result a") && (strings.Contains(line, "went on") || !strings.HasPrefix(line, "u: result a!")) {
+				t.Errorf("the call beside: %s", line)
+			}
+		}
+	})
+}
+
 func TestAuthorizeMayChangeTheInputAndItsTraits(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]int{}
