@@ -56,6 +56,9 @@ func (w *Word) MayBeOption() bool {
 	if w.Splits() {
 		return true
 	}
+	if w.Pipe() {
+		return false // "/dev/fd/63"
+	}
 	if w.Prefix > 0 && len(w.Value) > 0 {
 		switch w.Value[0] {
 		case '*', '?', '[':
