@@ -4,21 +4,22 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 )
 
 // shellText is the specifier of a shell rule in the spelling that commands are compared in.
 type shellText struct {
-	pattern wildcard                  // canonical, every "*" a wildcard
-	exact   string                    // canonical, quoted stars literal; empty when a star stands outside of quotes
-	raw     wildcard                  // as written, blanks collapsed
-	first   string                    // canonical first word; empty when it holds a wildcard
-	spans   bool                      // holds operators of the shell, so that no single command can match
-	quoted  bool                      // as written differs from canonical
-	options *shellsyntax.NamedOptions // the options it names; nil: none
+	pattern wildcard              // canonical, every "*" a wildcard
+	exact   string                // canonical, quoted stars literal; empty when a star stands outside of quotes
+	raw     wildcard              // as written, blanks collapsed
+	first   string                // canonical first word; empty when it holds a wildcard
+	spans   bool                  // holds operators of the shell, so that no single command can match
+	quoted  bool                  // as written differs from canonical
+	options *cmdline.NamedOptions // the options it names; nil: none
 }
 
 // star stands for a wildcard inside a canonical text: a byte that no text of a settings file holds.
-const star = shellsyntax.Star
+const star = cmdline.Star
 
 // parseShellText brings a specifier into canonical form. It knows quotes and backslashes as the
 // shell does; text with open quotes is kept as it stands.
@@ -43,7 +44,7 @@ func parseShellText(spec string) shellText {
 		out.exact = strings.ReplaceAll(canon, quotedStar, `\*`)
 	}
 	if !out.spans {
-		out.options = shellsyntax.NewNamedOptions(words)
+		out.options = cmdline.NewNamedOptions(words)
 	}
 	if len(words) > 0 && !strings.Contains(words[0], star) && !strings.Contains(words[0], quotedStar) {
 		out.first = words[0]

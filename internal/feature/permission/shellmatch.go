@@ -8,6 +8,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/caseblind"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 )
 
 // matchPart finds a deny or ask rule for a part: in every form its wrappers leave, with and without
@@ -31,7 +32,7 @@ func (s *shellEval) matchPart(p *shellsyntax.Part, list List) *compiled {
 				return r
 			}
 		}
-		if r := ix.options(p, shellsyntax.Alike); r != nil {
+		if r := ix.options(p, cmdline.Alike); r != nil {
 			return r
 		}
 		if len(ix.raw) > 0 {
@@ -47,14 +48,14 @@ func (s *shellEval) matchPart(p *shellsyntax.Part, list List) *compiled {
 }
 
 // options finds a rule whose options a part has, in whatever spelling and place.
-func (ix *shellIndex) options(p *shellsyntax.Part, like shellsyntax.Likeness) *compiled {
+func (ix *shellIndex) options(p *shellsyntax.Part, like cmdline.Likeness) *compiled {
 	if len(ix.named) == 0 {
 		return nil
 	}
 	for _, forms := range [2][]shellsyntax.Form{p.Forms, p.Alts} {
 		for _, f := range forms {
 			for _, r := range ix.named[baseName(f.Name)] {
-				if r.shell.options.Match(p, f) >= like {
+				if r.shell.options.Match(p.Words, f.At) >= like {
 					return r
 				}
 			}
@@ -71,7 +72,7 @@ func (s *shellEval) mayHold(p *shellsyntax.Part) *Reason {
 			if ix == nil {
 				continue
 			}
-			if r := ix.options(p, shellsyntax.Perhaps); r != nil {
+			if r := ix.options(p, cmdline.Perhaps); r != nil {
 				return &Reason{Kind: ByRule, Text: "one of its options may be another spelling of what the rule " + r.rule.Text + " names", Part: p.Source}
 			}
 		}

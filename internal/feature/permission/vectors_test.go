@@ -6,20 +6,24 @@ import (
 )
 
 func TestVectors(t *testing.T) {
-	f, err := os.Open("testdata/bash-vectors.json")
-	if err != nil {
-		t.Fatal(err)
+	for file, count := range map[string]int{"testdata/bash-vectors.json": 623, "testdata/bash-vectors-2.json": 425} {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := RunVectors(f)
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range report.Lines {
+			t.Error(l)
+		}
+		if report.Right+report.Wrong != count {
+			t.Errorf("%s: %d vectors decided, want %d", file, report.Right+report.Wrong, count)
+		}
+		t.Log(file, report.Summary())
 	}
-	defer f.Close()
-	report, err := RunVectors(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range report.Lines {
-		t.Error(l)
-	}
-	if report.Right+report.Wrong != 623 {
-		t.Errorf("%d vectors decided, want 623", report.Right+report.Wrong)
-	}
-	t.Log(report.Summary())
 }

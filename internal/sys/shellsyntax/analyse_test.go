@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// names returns the canonical text of every command of the account, wrappers peeled.
+// names returns the canonical text of every command of the account, wrappers cmdline.Peeled.
 func names(a *Account) []string {
 	var out []string
 	for i := range a.Parts {

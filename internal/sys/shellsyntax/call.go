@@ -5,28 +5,30 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // call walks one simple command: its words, redirections and substitutions, what its wrappers run,
 // and where it leaves the shell.
 func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok, fail *dirs) {
-	_, w.r.cat = w.functions["cat"]
-	if w.r.pwd = ""; w.pwd && len(st.list) == 1 && !st.unknown {
-		w.r.pwd = path.Clean(st.list[0])
+	_, w.r.Cat = w.functions["cat"]
+	if w.r.Pwd = ""; w.pwd && len(st.list) == 1 && !st.unknown {
+		w.r.Pwd = path.Clean(st.list[0])
 	}
 	p := Part{Parent: h.parent, Context: h.context, Background: h.background}
 	w.found = w.found[:0]
 	args := w.descriptors(&p, c.Args, s.Redirs)
 	nameEnd := 0                               // substitutions before this index stand in the command word
 	if cap(w.words)-len(w.words) < len(args) { // a fresh piece of memory: old words stay where they are
-		w.words = make([]Word, 0, max(len(args), min(8*len(args)+len(w.r.text)/64, 512)))
+		w.words = make([]Word, 0, max(len(args), min(8*len(args)+len(w.r.Text)/64, 512)))
 	}
 	from := len(w.words)
 	for i, word := range args {
-		w.words = w.r.readAll(w.words, word, &w.found)
+		w.words = w.r.ReadAll(w.words, word, &w.found)
 		if i == 0 {
 			nameEnd = len(w.found)
 		}
@@ -36,7 +38,7 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 	for _, a := range c.Assigns {
 		p.Assigns = append(p.Assigns, w.assign(a, &w.found))
 	}
-	var subs []substitution // of this command: walking them finds others
+	var subs []expand.Substitution // of this command: walking them finds others
 	if len(w.found) > 0 {
 		subs = slices.Clone(w.found)
 	}
@@ -73,9 +75,9 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 			ctx = CommandWord
 		case k >= inWords:
 			ctx = Value
-		case sub.quoted:
+		case sub.Quoted:
 			ctx = Quoted
-		case sub.pipe:
+		case sub.Pipe:
 			ctx = Piped
 		}
 		w.substitute(sub, st, held{parent: i, context: ctx, background: h.background})
@@ -86,7 +88,7 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 // noteEvals reports words that run text stored in a variable: whatever it is, it cannot be checked.
 func (p *Part) noteEvals() {
 	for i := range p.Words {
-		if p.Words[i].flags&flagEvals != 0 {
+		if p.Words[i].Flags&expand.Evals != 0 {
 			p.Unknown = append(p.Unknown, "the word "+p.Words[i].Text+" evaluates text stored in a variable")
 		}
 	}
@@ -101,7 +103,7 @@ func (w *walker) callSource(c *syntax.CallExpr) string {
 	if len(c.Args) == 0 && len(c.Assigns) == 0 {
 		return ""
 	}
-	return w.r.source(c)
+	return w.r.Source(c)
 }
 
 // forms looks behind the wrappers of a command, as deep as they go.
@@ -118,38 +120,38 @@ func (w *walker) forms(p *Part) {
 	p.Forms = w.forms0[n : n+1 : n+1]
 	at := 0
 	for {
-		got, ok := peel(p.Words, at)
+		got, ok := cmdline.Peel(p.Words, at)
 		if !ok {
 			return
 		}
 		last := p.Forms[len(p.Forms)-1]
-		p.Elsewhere = p.Elsewhere || got.moved
+		p.Elsewhere = p.Elsewhere || got.Moved
 		switch {
-		case got.text > 0:
+		case got.Text > 0:
 			w.pendWordText(p, got)
-			p.Exec = append(p.Exec, got.name+" runs the text it is given")
+			p.Exec = append(p.Exec, got.Name+" runs the text it is given")
 			return
-		case got.unknown:
-			p.Unknown = append(p.Unknown, "what "+got.name+" runs is only known at run time")
-			p.Exec = append(p.Exec, got.name+" runs what is only known at run time")
+		case got.Unknown:
+			p.Unknown = append(p.Unknown, "what "+got.Name+" runs is only known at run time")
+			p.Exec = append(p.Exec, got.Name+" runs what is only known at run time")
 			return
-		case got.at == 0:
+		case got.At == 0:
 			return
 		}
 		replaced(p, at, got)
-		if got.alt > 0 {
-			p.Alts = append(p.Alts, Form{At: got.alt, Wrapper: got.name, Runner: got.runner, Name: staticName(&p.Words[got.alt])})
+		if got.Alt > 0 {
+			p.Alts = append(p.Alts, Form{At: got.Alt, Wrapper: got.Name, Runner: got.Runner, Name: staticName(&p.Words[got.Alt])})
 		}
-		w.addForm(p, got.at, got, last.Stripped)
-		if got.joined && w.joinedText(p, got) {
+		w.addForm(p, got.At, got, last.Stripped)
+		if got.Joined && w.joinedText(p, got) {
 			return
 		}
-		at = got.at
+		at = got.At
 	}
 }
 
-func (w *walker) addForm(p *Part, at int, got peeled, stripped bool) {
-	p.Forms = append(p.Forms, Form{At: at, Wrapper: got.name, Runner: got.runner, Stripped: stripped && got.stripped, Name: staticName(&p.Words[at])})
+func (w *walker) addForm(p *Part, at int, got cmdline.Peeled, stripped bool) {
+	p.Forms = append(p.Forms, Form{At: at, Wrapper: got.Name, Runner: got.Runner, Stripped: stripped && got.Stripped, Name: staticName(&p.Words[at])})
 }
 
 func staticName(w *Word) string {
@@ -161,16 +163,16 @@ func staticName(w *Word) string {
 
 // joinedText handles wrappers that join their words for a shell; it reports whether a text was
 // noted because a word holds more than a word.
-func (w *walker) joinedText(p *Part, got peeled) bool {
-	texts := make([]string, 0, len(p.Words)-got.at)
+func (w *walker) joinedText(p *Part, got cmdline.Peeled) bool {
+	texts := make([]string, 0, len(p.Words)-got.At)
 	static, plain := true, true
-	for i := got.at; i < len(p.Words); i++ {
+	for i := got.At; i < len(p.Words); i++ {
 		word := &p.Words[i]
-		if got.name == "parallel" && strings.HasPrefix(word.Value, ":::") {
+		if got.Name == "parallel" && strings.HasPrefix(word.Value, ":::") {
 			break
 		}
 		static = static && word.Static()
-		plain = plain && isPlain(word.Value)
+		plain = plain && expand.IsPlain(word.Value)
 		texts = append(texts, word.Value)
 	}
 	if plain {
@@ -180,19 +182,19 @@ func (w *walker) joinedText(p *Part, got peeled) bool {
 	return true
 }
 
-func (w *walker) pendWordText(p *Part, got peeled) {
-	word := &p.Words[got.text]
+func (w *walker) pendWordText(p *Part, got cmdline.Peeled) {
+	word := &p.Words[got.Text]
 	text := word.Value
-	if got.textFrom <= len(text) {
-		text = text[got.textFrom:]
+	if got.TextFrom <= len(text) {
+		text = text[got.TextFrom:]
 	}
 	static := word.Static()
-	if got.name == "env" { // env -S text: further words follow the text
+	if got.Name == "env" { // env -S text: further words follow the text
 		var ok bool
 		if text, ok = envText(text); !ok {
 			static = false
 		}
-		for i := got.text + 1; i < len(p.Words); i++ {
+		for i := got.Text + 1; i < len(p.Words); i++ {
 			text += " " + Canonical(p.Words[i].Value) // valid shell spelling, but for line ends
 		}
 		text = strings.NewReplacer(`\_`, " ", `\f`, " ", `\n`, " ", `\r`, " ", `\t`, " ", `\v`, " ").Replace(text) // its own escapes
@@ -403,12 +405,12 @@ func (w *walker) cd(p *Part, args []Word, st *dirs) (ok, fail *dirs) {
 		return w.anywhere(st), st
 	}
 	if len(args) == 0 {
-		if w.r.home == "" {
+		if w.r.Home == "" {
 			return unknown("~")
 		}
-		word := Word{Text: "~", Value: w.r.home, Prefix: len(w.r.home), flags: flagTilde}
+		word := Word{Text: "~", Value: w.r.Home, Prefix: len(w.r.Home), Flags: expand.Tilde}
 		w.addUse(p, st, &word, word.Value, Enter, false)
-		return &dirs{list: []string{path.Clean(w.r.home)}, home: st.home}, st
+		return &dirs{list: []string{path.Clean(w.r.Home)}, home: st.home}, st
 	}
 	t := &args[0]
 	if len(args) > 1 || t.Unknown() || t.Glob() || strings.HasPrefix(t.Value, "-") || t.Value == "" ||
@@ -434,7 +436,7 @@ func (w *walker) cd(p *Part, args []Word, st *dirs) (ok, fail *dirs) {
 
 // cdPath tells whether CDPATH may change what a relative name means.
 func (w *walker) cdPath(p *Part) bool {
-	return strings.Contains(w.r.text, "CDPATH") || strings.Contains(w.acc.Text, "CDPATH")
+	return strings.Contains(w.r.Text, "CDPATH") || strings.Contains(w.acc.Text, "CDPATH")
 }
 
 // Guesses yields the paths that the words of a part could name, for programs of which the table

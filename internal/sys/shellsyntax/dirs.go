@@ -84,7 +84,7 @@ func (w *walker) anywhere(st *dirs) *dirs {
 func (w *walker) mayMove() bool {
 	if !w.looked {
 		w.looked = true
-		w.moves = mentionsMoves(w.r.text) && w.movesIn(w.file)
+		w.moves = mentionsMoves(w.r.Text) && w.movesIn(w.file)
 	}
 	return w.moves
 }
@@ -106,7 +106,7 @@ func (w *walker) movesIn(n syntax.Node) bool {
 			return !found
 		}
 		for _, arg := range call.Args {
-			word := w.r.read(arg, nil)
+			word := w.r.Read(arg, nil)
 			if !word.Static() {
 				found = true
 				break

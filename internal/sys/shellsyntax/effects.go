@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
@@ -89,8 +91,8 @@ func (w *walker) describeRunners(p *Part, st *dirs) {
 		if d.spec = options.Find(d.name); d.spec == nil {
 			continue
 		}
-		d.a = takeArgs(d.spec, d.words, d.at)
-		d.spec = d.a.spec
+		d.a = cmdline.Take(d.spec, d.words, d.at)
+		d.spec = d.a.Spec
 		d.options()
 	}
 }
@@ -104,7 +106,7 @@ type describer struct {
 	at        int // index of the program's own word
 	name      string
 	words     []Word
-	a         args
+	a         cmdline.Args
 	fromInput bool // xargs adds arguments that are only known at run time
 	notRO     string
 	recursive bool
@@ -148,13 +150,13 @@ func (d *describer) run() {
 		d.jq()
 		return
 	}
-	d.a = takeArgs(d.spec, d.words, d.at)
-	d.spec = d.a.spec
+	d.a = cmdline.Take(d.spec, d.words, d.at)
+	d.spec = d.a.Spec
 	d.options()
 	from := len(d.p.Uses)
 	d.operands()
 	if d.followsLinks() {
-		if len(d.a.operands) == 0 && len(d.p.Uses) == from {
+		if len(d.a.Operands) == 0 && len(d.p.Uses) == from {
 			d.named(".", Read)
 		}
 		d.follow(from, len(d.p.Uses))
@@ -164,78 +166,78 @@ func (d *describer) run() {
 
 // options goes through the options by their roles.
 func (d *describer) options() {
-	for _, o := range d.a.options {
-		if !o.known {
+	for _, o := range d.a.Options {
+		if !o.Known {
 			if !d.spec.Any {
-				d.not(o.name + " is not on the list of harmless options of " + d.name)
+				d.not(o.Name + " is not on the list of harmless options of " + d.name)
 			}
 			if d.spec.Runs && !(d.spec.Any && d.spec.ReadOnly) {
-				d.runsProgram("has an option that is not on the list of harmless ones: " + o.name)
+				d.runsProgram("has an option that is not on the list of harmless ones: " + o.Name)
 			}
 			continue
 		}
 		d.option(o)
 	}
-	if d.spec.Runs && d.a.strange != "" {
-		d.runsProgram("has a sub-command that is not on the list of harmless ones: " + strings.TrimSpace(d.a.sub+" "+d.a.strange))
+	if d.spec.Runs && d.a.Strange != "" {
+		d.runsProgram("has a sub-command that is not on the list of harmless ones: " + strings.TrimSpace(d.a.Sub+" "+d.a.Strange))
 	}
-	if d.spec.Runs && d.a.maybe {
+	if d.spec.Runs && d.a.Maybe {
 		d.runsProgram("has a word that is only known at run time and may be an option")
 	}
 }
 
 // option notes what one known option does.
-func (d *describer) option(o arg) {
-	switch o.opt.Role {
+func (d *describer) option(o cmdline.Arg) {
+	switch o.Opt.Role {
 	case options.ReadsPath, options.PatternFile:
 		d.use(o, Read)
 	case options.ProgramFile:
-		d.not(o.name + " takes what is to be done from a file")
+		d.not(o.Name + " takes what is to be done from a file")
 		d.use(o, Read)
-		if isInput(o.value) || !d.words[o.word].Static() {
-			d.runsProgram(o.name + " takes what is to be done from standard input")
+		if isInput(o.Value) || !d.words[o.Word].Static() {
+			d.runsProgram(o.Name + " takes what is to be done from standard input")
 		}
 	case options.NamesFile:
-		d.not(o.name + " takes names of files from a file")
+		d.not(o.Name + " takes names of files from a file")
 		d.use(o, Read)
-		d.p.Uses = append(d.p.Uses, PathUse{Text: "the files that " + o.name + " lists", Intent: Read, Unknown: true, Unbased: true})
+		d.p.Uses = append(d.p.Uses, PathUse{Text: "the files that " + o.Name + " lists", Intent: Read, Unknown: true, Unbased: true})
 	case options.ConfigFile:
 		d.use(o, Read)
-		d.runsProgram(o.name + " reads options from a file")
+		d.runsProgram(o.Name + " reads options from a file")
 	case options.WritesPath:
-		d.not(o.name + " writes a file")
+		d.not(o.Name + " writes a file")
 		d.use(o, Write)
 	case options.Product:
-		d.not(o.name + " writes a file")
+		d.not(o.Name + " writes a file")
 		from := len(d.p.Uses)
 		d.use(o, Write)
 		for k := from; k < len(d.p.Uses); k++ {
 			d.p.Uses[k].Product = true
 		}
 	case options.Runs:
-		d.runsProgram(o.name + " runs a program")
+		d.runsProgram(o.Name + " runs a program")
 	case options.Command:
-		d.runsProgram(o.name + " runs a program")
-		d.w.pendText(d, strings.TrimPrefix(o.value, "exec="), d.words[o.word].Static())
+		d.runsProgram(o.Name + " runs a program")
+		d.w.pendText(d, strings.TrimPrefix(o.Value, "exec="), d.words[o.Word].Static())
 	case options.Changes:
-		d.not(o.name + " does more than read")
+		d.not(o.Name + " does more than read")
 	case options.Recurses:
 		d.recursive = true
 	case options.Follows:
 		d.recursive = true
-		d.not(o.name + " follows links")
+		d.not(o.Name + " follows links")
 	case options.ScriptFile:
 		d.use(o, Read)
-		d.runsProgram(o.name + " reads a script whose text is not known")
+		d.runsProgram(o.Name + " reads a script whose text is not known")
 	case options.MovesDir:
-		d.not(o.name + " works in another directory")
+		d.not(o.Name + " works in another directory")
 		d.use(o, Enter)
 	case options.InPlace, options.WritesHere:
-		d.not(o.name + " writes files")
+		d.not(o.Name + " writes files")
 	case options.DataArg:
-		if rest, ok := strings.CutPrefix(o.value, "@"); ok {
-			d.useValue(rest, o.word, Read)
-		} else if isCookie(o) && !strings.Contains(o.value, "=") {
+		if rest, ok := strings.CutPrefix(o.Value, "@"); ok {
+			d.useValue(rest, o.Word, Read)
+		} else if isCookie(o) && !strings.Contains(o.Value, "=") {
 			d.use(o, Read)
 		}
 	case options.FormArg:
@@ -246,44 +248,44 @@ func (d *describer) option(o arg) {
 }
 
 // formFiles notes the files of curl's -F: name=@file,file;type=…, in quotes or not.
-func (d *describer) formFiles(o arg) {
-	i := strings.IndexAny(o.value, "@<")
-	if i < 0 || i+1 >= len(o.value) {
+func (d *describer) formFiles(o cmdline.Arg) {
+	i := strings.IndexAny(o.Value, "@<")
+	if i < 0 || i+1 >= len(o.Value) {
 		return
 	}
-	rest, _, _ := strings.Cut(o.value[i+1:], ";")
+	rest, _, _ := strings.Cut(o.Value[i+1:], ";")
 	for f := range strings.SplitSeq(rest, ",") {
 		if f = strings.Trim(f, `"' `); f != "" {
-			d.useValue(f, o.word, Read)
+			d.useValue(f, o.Word, Read)
 		}
 	}
 }
 
 // script judges the value of an option in a little language of its own; sed, awk, jq and the databases have readers.
-func (d *describer) script(o arg) {
+func (d *describer) script(o cmdline.Arg) {
 	switch d.name {
 	case "curl": // -w: "@file" and %output{file}
-		if rest, ok := strings.CutPrefix(o.value, "@"); ok {
-			d.useValue(rest, o.word, Read)
+		if rest, ok := strings.CutPrefix(o.Value, "@"); ok {
+			d.useValue(rest, o.Word, Read)
 		}
-		for rest := o.value; ; {
+		for rest := o.Value; ; {
 			_, after, ok := strings.Cut(rest, "%output{")
 			if !ok {
 				return
 			}
 			name, tail, _ := strings.Cut(after, "}")
-			d.useValue(strings.TrimPrefix(name, ">>"), o.word, Write)
+			d.useValue(strings.TrimPrefix(name, ">>"), o.Word, Write)
 			rest = tail
 		}
 	case "go":
-		if !harmlessLinking(o.value) || !d.words[o.word].Static() {
-			d.runsProgram(o.name + " may name programs that run")
+		if !harmlessLinking(o.Value) || !d.words[o.Word].Static() {
+			d.runsProgram(o.Name + " may name programs that run")
 		}
 	}
 }
 
 // isCookie tells curl's option for cookies, whose value names a file when it holds no "=".
-func isCookie(o arg) bool { return o.name == "-b" || o.name == "--cookie" }
+func isCookie(o cmdline.Arg) bool { return o.Name == "-b" || o.Name == "--cookie" }
 
 // isInput tells the names of standard input and of other files that are only open while a command runs.
 func isInput(name string) bool {
@@ -302,11 +304,11 @@ func (d *describer) runsProgram(why string) {
 }
 
 // use notes the value of an option as a path.
-func (d *describer) use(o arg, intent Intent) {
-	if o.word == 0 || (o.value == "" && d.words[o.word].Static()) || o.value == "-" {
+func (d *describer) use(o cmdline.Arg, intent Intent) {
+	if o.Word == 0 || (o.Value == "" && d.words[o.Word].Static()) || o.Value == "-" {
 		return
 	}
-	d.useValue(o.value, o.word, intent)
+	d.useValue(o.Value, o.Word, intent)
 }
 
 func (d *describer) useValue(value string, word int, intent Intent) {
@@ -320,9 +322,9 @@ func (d *describer) operand(i int, intent Intent) {
 	d.useValue(d.words[i].Value, i, intent)
 }
 
-func (d *describer) hasRole(r options.Role) (arg, bool) { return d.a.hasRole(r) }
+func (d *describer) hasRole(r options.Role) (cmdline.Arg, bool) { return d.a.HasRole(r) }
 
-func (d *describer) hasOption(names ...string) bool { return d.a.hasOption(names...) }
+func (d *describer) hasOption(names ...string) bool { return d.a.HasOption(names...) }
 
 func (d *describer) test() {
 	name := d.name
@@ -340,7 +342,7 @@ func (d *describer) test() {
 			}
 		case name == "[[" && len(v) == 3 && v[0] == '-' && strings.Contains("-eq-ne-lt-le-gt-ge", v):
 			for _, j := range []int{i - 1, i + 1} {
-				if j > d.at && j < len(d.words) && !(d.words[j].Static() && isNumber(d.words[j].Value)) {
+				if j > d.at && j < len(d.words) && !(d.words[j].Static() && expand.IsNumber(d.words[j].Value)) {
 					d.not("[[ " + v + " evaluates its operands as arithmetic")
 				}
 			}

@@ -4,26 +4,28 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
 // replaced makes the words unknown in which xargs or parallel put what they read: those that hold the text they
 // replace. The words of the part are copied when that happens.
-func replaced(p *Part, from int, got peeled) {
+func replaced(p *Part, from int, got cmdline.Peeled) {
 	marks := []string{"{"} // parallel: {}, {.}, {/}, {1} and more
-	if got.name != "parallel" {
-		if !strings.HasSuffix(got.name, "xargs") {
+	if got.Name != "parallel" {
+		if !strings.HasSuffix(got.Name, "xargs") {
 			return
 		}
-		marks = replaceMarks(p.Words[from:got.at])
+		marks = replaceMarks(p.Words[from:got.At])
 	}
 	if len(marks) == 0 {
 		return
 	}
 	words := p.Words
-	for k := got.at; k < len(words); k++ {
+	for k := got.At; k < len(words); k++ {
 		v := words[k].Value
-		if got.name == "parallel" && strings.HasPrefix(v, ":::") {
+		if got.Name == "parallel" && strings.HasPrefix(v, ":::") {
 			break
 		}
 		at := -1
@@ -39,7 +41,7 @@ func replaced(p *Part, from int, got peeled) {
 			words = slices.Clone(words)
 		}
 		words[k].Value, words[k].Prefix = v[:at], at
-		words[k].flags = words[k].flags&^flagStatic | flagUnknown
+		words[k].Flags = words[k].Flags&^expand.Static | expand.Unknown
 	}
 	p.Words = words
 }

@@ -1,6 +1,10 @@
 package shellsyntax
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
+)
 
 // findTests are the predicates of find that only look. The number is how many words they take.
 func findTest(name string) (int, bool) {
@@ -51,7 +55,7 @@ func (d *describer) find() {
 	}
 	d.each(starts, Read)
 	if len(starts) == 0 {
-		d.w.addUse(d.p, d.st, &Word{Text: ".", Value: ".", Prefix: 1, flags: flagStatic}, ".", Read, false)
+		d.w.addUse(d.p, d.st, &Word{Text: ".", Value: ".", Prefix: 1, Flags: expand.Static}, ".", Read, false)
 	}
 	starting := len(d.p.Uses)
 	for i < len(d.words) {
@@ -125,7 +129,7 @@ func (d *describer) innerWords(words []Word) {
 	for i := range out {
 		if i > 0 && strings.Contains(out[i].Value, "{}") {
 			v := strings.ReplaceAll(out[i].Value, "{}", "")
-			out[i] = Word{Text: out[i].Text, Canon: out[i].Canon, Value: v, Prefix: strings.Index(out[i].Value, "{}"), flags: flagUnknown | flagSelected}
+			out[i] = Word{Text: out[i].Text, Canon: out[i].Canon, Value: v, Prefix: strings.Index(out[i].Value, "{}"), Flags: expand.Unknown | expand.Selected}
 		}
 	}
 	d.w.pending = append(d.w.pending, pendingInner{words: out, st: d.st})
@@ -142,20 +146,16 @@ func (d *describer) innerRemoval(words []Word, starts []int) {
 
 // innerDelete notes what -delete does as the removal it is.
 func (d *describer) innerDelete(starts []int) {
-	words := []Word{staticWord("rm"), staticWord("-r")}
+	words := []Word{expand.Fixed("rm"), expand.Fixed("-r")}
 	if d.narrowed {
-		words = append(words, Word{Text: "(what find selects)", Canon: "{}", flags: flagUnknown | flagSelected})
+		words = append(words, Word{Text: "(what find selects)", Canon: "{}", Flags: expand.Unknown | expand.Selected})
 		starts = nil
 	}
 	for _, i := range starts {
 		words = append(words, d.words[i])
 	}
 	if len(starts) == 0 && !d.narrowed {
-		words = append(words, staticWord("."))
+		words = append(words, expand.Fixed("."))
 	}
 	d.w.pending = append(d.w.pending, pendingInner{words: words, st: d.st})
-}
-
-func staticWord(s string) Word {
-	return Word{Text: s, Canon: Canonical(s), Value: s, Prefix: len(s), flags: flagStatic}
 }

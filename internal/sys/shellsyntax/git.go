@@ -4,114 +4,49 @@ import (
 	"path"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
-// gitGlobal reads the options between "git" and its subcommand. It returns the index of the
-// subcommand (len(words) for none).
-type gitGlobal struct {
-	sub      int      // index of the subcommand
-	danger   []string // options that name programs or configuration
-	dirs     []arg    // -C, --git-dir, --work-tree
-	plain    bool     // nothing but --no-pager and its like
-	moves    bool     // another directory or repository
-	unknown  bool     // a word before the subcommand is only known at run time
-	onlyDirs bool     // nothing but plain ones and -C
-}
-
-func readGitGlobal(words []Word, at int) gitGlobal {
-	g := gitGlobal{plain: true, onlyDirs: true}
-	i := at + 1
-	for ; i < len(words); i++ {
-		w := &words[i]
-		if !w.Static() {
-			g.unknown = true
-			g.plain, g.onlyDirs = false, false
-			break
-		}
-		text := w.Text
-		if len(text) < 2 || text[0] != '-' {
-			break
-		}
-		name, val, hasVal := strings.Cut(text, "=")
-		switch {
-		case text == "-C":
-			g.plain, g.moves = false, true
-			if i+1 < len(words) {
-				i++
-				g.dirs = append(g.dirs, arg{name: "-C", word: i, value: words[i].Value})
-			}
-		case text == "-c", name == "--config-env", name == "--exec-path" && hasVal:
-			g.danger = append(g.danger, name+" sets configuration or programs")
-			g.plain, g.onlyDirs = false, false
-			if text == "-c" || (name == "--config-env" && !hasVal) {
-				i++
-			}
-		case strings.HasPrefix(text, "-c"):
-			g.danger = append(g.danger, "-c sets configuration")
-			g.plain, g.onlyDirs = false, false
-		case text == "-p", text == "--paginate":
-			g.danger = append(g.danger, text+" runs the pager")
-			g.plain, g.onlyDirs = false, false
-		case text == "--git-dir", text == "--work-tree", text == "--namespace", text == "--super-prefix", text == "--attr-source":
-			g.plain, g.onlyDirs, g.moves = false, false, true
-			if i+1 < len(words) {
-				i++
-				g.dirs = append(g.dirs, arg{name: text, word: i, value: words[i].Value})
-			}
-		case name == "--git-dir", name == "--work-tree":
-			g.plain, g.onlyDirs, g.moves = false, false, true
-			g.dirs = append(g.dirs, arg{name: name, word: i, from: len(name) + 1, value: val})
-		case text == "--no-pager", text == "-P", text == "--no-optional-locks", text == "--literal-pathspecs", text == "--no-replace-objects", text == "--no-advice", text == "--no-lazy-fetch":
-		case text == "--version", text == "-v", text == "--help", text == "-h", text == "--html-path", text == "--man-path", text == "--info-path", text == "--exec-path":
-			g.onlyDirs = g.onlyDirs && g.plain
-		default:
-			g.plain, g.onlyDirs = false, false
-		}
-	}
-	g.sub = min(i, len(words))
-	return g
-}
-
 // git reads a git command.
 func (d *describer) git() {
-	g := readGitGlobal(d.words, d.at)
-	for _, why := range g.danger {
+	g := cmdline.ReadGitGlobal(d.words, d.at)
+	for _, why := range g.Danger {
 		d.runsProgram(why)
 	}
-	for _, o := range g.dirs {
+	for _, o := range g.Dirs {
 		d.use(o, Enter)
-		d.not(o.name + " works in another place")
-		if v := path.Clean(o.value); v != "." && (v != ".git" || o.name != "--git-dir") {
-			d.runsProgram(o.name + " works in another place, whose hooks and configuration would run")
+		d.not(o.Name + " works in another place")
+		if v := path.Clean(o.Value); v != "." && (v != ".git" || o.Name != "--git-dir") {
+			d.runsProgram(o.Name + " works in another place, whose hooks and configuration would run")
 		}
 	}
-	if g.unknown {
+	if g.Unknown {
 		d.runsProgram("has a word before the subcommand that is only known at run time")
 		return
 	}
-	if !g.plain {
+	if !g.Plain {
 		d.not("git has options before the subcommand")
 	}
-	if g.sub >= len(d.words) {
+	if g.Sub >= len(d.words) {
 		return
 	}
-	name := d.words[g.sub].Text
+	name := d.words[g.Sub].Text
 	sub := options.Find("git").Sub(name)
 	if sub == nil {
 		d.runsProgram("has a sub-command that is not on the list of harmless ones: " + name)
-		d.gitOperands(g.sub)
+		d.gitOperands(g.Sub)
 		d.gitRuns(name, "")
 		return
 	}
 	d.spec = sub
-	d.a = takeArgs(sub, d.words, g.sub)
-	d.spec = d.a.spec
+	d.a = cmdline.Take(sub, d.words, g.Sub)
+	d.spec = d.a.Spec
 	d.options()
-	if d.a.maybe {
+	if d.a.Maybe {
 		d.runsProgram(name + " has a word that is only known at run time and may be an option")
 	}
-	d.gitOperands(g.sub)
+	d.gitOperands(g.Sub)
 	d.gitForms(name)
 	d.gitRepositories(name)
 	d.gitContent(name)
@@ -155,7 +90,7 @@ func outsidePath(w *Word) bool {
 
 // gitForms settles the subcommands of which only some forms read, and those that run programs.
 func (d *describer) gitForms(name string) {
-	ops := d.a.operands
+	ops := d.a.Operands
 	first := d.operandText(0)
 	switch name {
 	case "branch", "tag":
@@ -172,9 +107,9 @@ func (d *describer) gitForms(name string) {
 		if len(ops) > 0 && first != "get-url" {
 			d.not("git remote " + first + " changes something or asks the remote")
 		}
-		for _, o := range d.a.options {
-			if o.name != "-v" && o.name != "--verbose" && first != "get-url" {
-				d.not("git remote " + o.name + " changes something or asks the remote")
+		for _, o := range d.a.Options {
+			if o.Name != "-v" && o.Name != "--verbose" && first != "get-url" {
+				d.not("git remote " + o.Name + " changes something or asks the remote")
 			}
 		}
 	case "submodule":
@@ -202,10 +137,10 @@ func (d *describer) gitForms(name string) {
 
 // gitRefs tells listing branches and tags from changing them.
 func (d *describer) gitRefs(name string) {
-	listing := len(d.a.operands) == 0 || d.hasOption("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at") ||
+	listing := len(d.a.Operands) == 0 || d.hasOption("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at") ||
 		name == "tag" && d.hasOption("-n")
-	for _, o := range d.a.options {
-		switch o.name {
+	for _, o := range d.a.Options {
+		switch o.Name {
 		case "-d", "-D", "-m", "-M", "-c", "-C", "-f", "-t", "-u", "-F", "-s", "-e":
 			listing = false
 		}
@@ -221,14 +156,14 @@ func (d *describer) gitRefs(name string) {
 
 // gitConfig tells reading the configuration from changing it.
 func (d *describer) gitConfig(first string) {
-	ops := d.a.operands
+	ops := d.a.Operands
 	get := d.hasOption("--get", "--get-all", "--get-regexp", "--list", "-l", "--get-urlmatch") || first == "get" || first == "list" ||
 		len(ops) == 1 && strings.Contains(first, ".")
 	if !get {
 		d.runsProgram("config changes which programs git runs")
 	}
-	for _, o := range d.a.options {
-		if !o.known {
+	for _, o := range d.a.Options {
+		if !o.Known {
 			d.runsProgram("config has an option that changes something")
 		}
 	}
@@ -237,7 +172,7 @@ func (d *describer) gitConfig(first string) {
 // gitRepositories notes repositories other than the project's own that a command works with: their hooks and
 // configuration would run.
 func (d *describer) gitRepositories(name string) {
-	ops := d.a.operands
+	ops := d.a.Operands
 	switch name {
 	case "fetch", "pull", "push", "clone", "ls-remote", "fetch-pack", "send-pack", "archive":
 		if len(ops) > 0 && name != "archive" {
@@ -248,10 +183,10 @@ func (d *describer) gitRepositories(name string) {
 			d.repository(i)
 		}
 	}
-	for _, o := range d.a.options {
-		switch o.name {
+	for _, o := range d.a.Options {
+		switch o.Name {
 		case "--repo", "--reference", "--reference-if-able", "--bundle-uri":
-			if localPath(o.value) {
+			if localPath(o.Value) {
 				d.runsProgram("is given another repository, whose hooks and configuration would run")
 			}
 		}
@@ -279,15 +214,15 @@ func (d *describer) gitContent(name string) {
 	if !d.printsContent(name) {
 		return
 	}
-	if d.a.dashes > 0 {
-		plain := d.a.dashes < len(d.words)-1
-		for i := d.a.dashes + 1; i < len(d.words); i++ {
+	if d.a.Dashes > 0 {
+		plain := d.a.Dashes < len(d.words)-1
+		for i := d.a.Dashes + 1; i < len(d.words); i++ {
 			v := d.words[i].Value
 			plain = plain && d.words[i].Static() && v != "" && !strings.ContainsAny(v, "*?[\\") && v[0] != ':'
 		}
 		if plain {
 			d.recursive = true
-			for i := d.a.dashes + 1; i < len(d.words); i++ {
+			for i := d.a.Dashes + 1; i < len(d.words); i++ {
 				d.operand(i, Read)
 			}
 			d.recursive = false
@@ -301,20 +236,18 @@ func (d *describer) gitContent(name string) {
 
 // objects notes files named as REV:PATH, and tells whether nothing else is printed.
 func (d *describer) objects(name string) bool {
-	if name != "show" && name != "cat-file" || len(d.a.operands) == 0 {
+	if name != "show" && name != "cat-file" || len(d.a.Operands) == 0 {
 		return false
 	}
-	for _, i := range d.a.operands {
+	for _, i := range d.a.Operands {
 		_, file, ok := strings.Cut(d.words[i].Value, ":")
 		if !ok || file == "" || !d.words[i].Static() {
 			return false
 		}
 	}
-	for _, i := range d.a.operands {
+	for _, i := range d.a.Operands {
 		_, file, _ := strings.Cut(d.words[i].Value, ":")
-		d.recursive = true // a tree prints names alone, but a rule about a folder counts
-		d.useValue(file, i, Read)
-		d.recursive = false
+		d.useValue(file, i, Read) // of a folder it prints the names alone
 	}
 	return true
 }
@@ -336,7 +269,7 @@ func (d *describer) printsContent(name string) bool {
 
 // gitRuns settles the subcommands that run programs.
 func (d *describer) gitRuns(name, first string) {
-	ops := d.a.operands
+	ops := d.a.Operands
 	switch name {
 	case "bisect":
 		if first == "run" {
@@ -367,16 +300,16 @@ func (d *describer) innerText(words []Word) {
 // GitSubcommand returns the index of the word after git's own options, for the git command at
 // words[at] of the part; 0 when there is none or it is not known.
 func GitSubcommand(p *Part, at int) int {
-	g := readGitGlobal(p.Words, at)
-	if g.unknown || g.sub >= len(p.Words) {
+	g := cmdline.ReadGitGlobal(p.Words, at)
+	if g.Unknown || g.Sub >= len(p.Words) {
 		return 0
 	}
-	return g.sub
+	return g.Sub
 }
 
 // GitPlain tells whether nothing stands between git and its subcommand but options that leave
 // programs, configuration and repository alone (--no-pager and its like) and, when dirs is true, -C.
 func GitPlain(p *Part, at int) (plain, dirs bool) {
-	g := readGitGlobal(p.Words, at)
-	return g.plain, g.onlyDirs
+	g := cmdline.ReadGitGlobal(p.Words, at)
+	return g.Plain, g.OnlyDirs
 }

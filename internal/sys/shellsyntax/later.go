@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -28,7 +29,11 @@ type laterText struct {
 // maxOutside bounds how many reasons are kept; one is enough to ask.
 const maxOutside = 8
 
-func (l *later) fromOutside(why string) {
+// Reads notes a variable whose text arithmetic evaluates.
+func (l *later) Reads(name string) { l.names = append(l.names, name) }
+
+// FromOutside notes that other text is evaluated.
+func (l *later) FromOutside(why string) {
 	if len(l.outside) < maxOutside {
 		l.outside = append(l.outside, why)
 	}
@@ -40,8 +45,8 @@ func (l *later) runsOutside(why string) {
 	}
 }
 
-// sets notes what the text sets a variable to.
-func (l *later) sets(name string, number bool) {
+// Sets notes what the text sets a variable to.
+func (l *later) Sets(name string, number bool) {
 	if name == "" {
 		return
 	}
@@ -66,7 +71,7 @@ func (w *walker) settleLater() {
 	l := w.late
 	for _, name := range l.names {
 		if !l.numbers[name] {
-			l.fromOutside("arithmetic evaluates the text in the variable " + name)
+			l.FromOutside("arithmetic evaluates the text in the variable " + name)
 		}
 	}
 	w.acc.Outside = append(l.outside[:len(l.outside):len(l.outside)], l.runs...)
@@ -84,12 +89,12 @@ func (w *walker) settleLater() {
 }
 
 // substitute walks one substitution found in a word.
-func (w *walker) substitute(s substitution, st *dirs, h held) {
-	if s.text != "" {
-		w.expand(s.text, st, h)
+func (w *walker) substitute(s expand.Substitution, st *dirs, h held) {
+	if s.Text != "" {
+		w.expand(s.Text, st, h)
 		return
 	}
-	w.stmts(s.stmts, st, h)
+	w.stmts(s.Stmts, st, h)
 }
 
 // expand walks the substitutions in a text that the shell expands once more, like the inside of double
@@ -107,13 +112,13 @@ func (w *walker) expand(text string, st *dirs, h held) {
 		w.acc.Problems = append(w.acc.Problems, Problem{Kind: InnerParse, Text: "a text that the shell evaluates cannot be read: " + err.Error()})
 		return
 	}
-	var subs []substitution
+	var subs []expand.Substitution
 	inner := &walker{acc: w.acc, opt: w.opt, start: st, depth: w.depth + 1, budget: w.budget, functions: w.functions, late: w.late}
-	e := wordEval{r: &wordReader{text: text, late: w.late}, subs: &subs}
-	e.nested(word, true)
+	reader := expand.Reader{Text: text, Watch: w.late}
+	reader.Nested(word, false, true, &subs)
 	file := &syntax.File{}
 	for _, s := range subs {
-		file.Stmts = append(file.Stmts, s.stmts...)
+		file.Stmts = append(file.Stmts, s.Stmts...)
 	}
 	inner.enter(text, file)
 	for _, s := range subs {
@@ -131,25 +136,25 @@ func (w *walker) evaluates(p *Part, word *Word, arithmetic bool, by string) {
 		p.Unknown = append(p.Unknown, by+" evaluates the text "+word.Text)
 		w.pending = append(w.pending, pendingInner{text: v, isText: true, static: true, expand: true, context: Inner})
 	case word.Unknown():
-		w.late.fromOutside(by + " evaluates " + word.Text)
-	case arithmetic && !isNumber(v):
-		if isName(v) {
+		w.late.FromOutside(by + " evaluates " + word.Text)
+	case arithmetic && !expand.IsNumber(v):
+		if expand.IsName(v) {
 			w.late.names = append(w.late.names, v)
 		} else {
-			w.late.fromOutside(by + " evaluates the arithmetic " + word.Text)
+			w.late.FromOutside(by + " evaluates the arithmetic " + word.Text)
 		}
 	case open >= 0 && !plainSubscript(v[open+1:]):
-		w.late.fromOutside(by + " evaluates the subscript in " + word.Text)
+		w.late.FromOutside(by + " evaluates the subscript in " + word.Text)
 	}
 	if !arithmetic {
 		name, _, _ := strings.Cut(v, "[")
-		w.late.sets(name, false)
+		w.late.Sets(name, false)
 	}
 }
 
 func plainSubscript(s string) bool {
 	s, _, _ = strings.Cut(s, "]")
-	return s == "@" || s == "*" || isNumber(s)
+	return s == "@" || s == "*" || expand.IsNumber(s)
 }
 
 // assigned notes what an assignment that is a word of a declaration evaluates: the subscript, and
@@ -157,13 +162,13 @@ func plainSubscript(s string) bool {
 func (w *walker) assigned(p *Part, word *Word, value bool, by string) {
 	name, text, _ := strings.Cut(word.Value, "=")
 	if value {
-		w.evaluates(p, &Word{Text: word.Text, Value: text, flags: word.flags}, true, by)
+		w.evaluates(p, &Word{Text: word.Text, Value: text, Flags: word.Flags}, true, by)
 	}
 	if word.Unknown() && word.Prefix <= len(name) {
 		w.evaluates(p, word, false, by)
 		return
 	}
-	w.evaluates(p, &Word{Text: word.Text, Value: strings.TrimSuffix(name, "+"), flags: flagStatic}, false, by)
+	w.evaluates(p, &Word{Text: word.Text, Value: strings.TrimSuffix(name, "+"), Flags: expand.Static}, false, by)
 }
 
 // evaluators handles the builtins whose words are evaluated once more.
@@ -176,7 +181,7 @@ func (w *walker) evaluators(p *Part, name string, args []Word) {
 			if k > 0 && strings.HasSuffix(args[k-1].Value, "p") && strings.HasPrefix(args[k-1].Value, "-") {
 				w.evaluates(p, &args[k], false, "wait -p")
 			} else if rest, ok := strings.CutPrefix(args[k].Value, "-p"); ok && rest != "" {
-				w.evaluates(p, &Word{Text: args[k].Text, Value: rest, flags: args[k].flags}, false, "wait -p")
+				w.evaluates(p, &Word{Text: args[k].Text, Value: rest, Flags: args[k].Flags}, false, "wait -p")
 			}
 		}
 	case "mapfile", "readarray":
@@ -194,7 +199,7 @@ func (w *walker) evaluators(p *Part, name string, args []Word) {
 		if len(args) > 1 && args[0].Value == "-v" {
 			w.evaluates(p, &args[1], false, "printf -v")
 		} else if len(args) > 0 && strings.HasPrefix(args[0].Value, "-v") {
-			w.evaluates(p, &Word{Text: args[0].Text, Value: args[0].Value[2:], flags: args[0].flags}, false, "printf -v")
+			w.evaluates(p, &Word{Text: args[0].Text, Value: args[0].Value[2:], Flags: args[0].Flags}, false, "printf -v")
 		}
 	case "test", "[":
 		for k := 1; k < len(args); k++ {
@@ -234,7 +239,7 @@ func (w *walker) callbacks(p *Part, by string, args []Word, programs, texts stri
 		if at < 0 {
 			continue
 		}
-		value := Word{Text: args[k].Text, Value: v[at+1:], flags: args[k].flags}
+		value := Word{Text: args[k].Text, Value: v[at+1:], Flags: args[k].Flags}
 		if value.Value == "" && k+1 < len(args) {
 			k++
 			value = args[k]
@@ -257,7 +262,7 @@ func (w *walker) declares(p *Part, by string, args []Word, value bool) bool {
 		case args[k].Static() && len(v) > 1 && (v[0] == '-' || v[0] == '+'):
 			value = value || v[0] == '-' && strings.ContainsAny(v, "in")
 			if v[0] == '-' && strings.Contains(v, "n") && by != "export" {
-				w.late.fromOutside(by + " " + v + " makes names stand for what a variable holds")
+				w.late.FromOutside(by + " " + v + " makes names stand for what a variable holds")
 			}
 		default:
 			w.assigned(p, &args[k], value, by)
@@ -273,11 +278,11 @@ func (w *walker) promptText(a Assign) {
 		if a.Static {
 			w.pending = append(w.pending, pendingInner{text: a.Value, isText: true, static: true, context: Inner})
 		} else {
-			w.late.fromOutside("the shell runs the text in " + a.Name)
+			w.late.FromOutside("the shell runs the text in " + a.Name)
 		}
 	case len(a.Name) == 3 && strings.HasPrefix(a.Name, "PS"):
 		if !a.Static {
-			w.late.fromOutside("the shell expands the text in " + a.Name)
+			w.late.FromOutside("the shell expands the text in " + a.Name)
 		} else if strings.ContainsAny(a.Value, "$`") {
 			w.pending = append(w.pending, pendingInner{text: a.Value, isText: true, static: true, expand: true, context: Inner})
 		}
@@ -294,12 +299,12 @@ func (w *walker) descriptors(p *Part, args []*syntax.Word, redirs []*syntax.Redi
 		if i < 0 || !w.touches(args[i], r) {
 			continue
 		}
-		src := strings.ReplaceAll(w.r.source(args[i]), "\\\n", "")
+		src := strings.ReplaceAll(w.r.Source(args[i]), "\\\n", "")
 		if !strings.HasPrefix(src, "{") || !strings.HasSuffix(src, "}") || !strings.Contains(src, "[") {
 			continue
 		}
 		p.Unknown = append(p.Unknown, "the redirection evaluates the subscript in "+src)
-		word := w.r.read(args[i], nil)
+		word := w.r.Read(args[i], nil)
 		w.pending = append(w.pending, pendingInner{text: word.Value, isText: true, static: true, expand: true, context: Inner})
 		if i > 0 {
 			taken = append(taken, args[i])
@@ -322,7 +327,7 @@ func (w *walker) descriptors(p *Part, args []*syntax.Word, redirs []*syntax.Redi
 // touches tells whether nothing stands between a word and a redirection after it.
 func (w *walker) touches(a *syntax.Word, r *syntax.Redirect) bool {
 	from, to := int(a.End().Offset()), int(r.OpPos.Offset())
-	return from <= to && to <= len(w.r.text) && strings.ReplaceAll(w.r.text[from:to], "\\\n", "") == ""
+	return from <= to && to <= len(w.r.Text) && strings.ReplaceAll(w.r.Text[from:to], "\\\n", "") == ""
 }
 
 // envText turns the text of "env -S" into words as a shell reads them. It reports false for what only
@@ -365,8 +370,8 @@ func envText(text string) (string, bool) {
 // numbers tells whether all words are fixed numbers.
 func (w *walker) numbers(words []*syntax.Word) bool {
 	for _, word := range words {
-		for _, got := range w.r.readAll(nil, word, nil) {
-			if !got.Static() || !isNumber(got.Value) {
+		for _, got := range w.r.ReadAll(nil, word, nil) {
+			if !got.Static() || !expand.IsNumber(got.Value) {
 				return false
 			}
 		}
@@ -427,7 +432,7 @@ func (w *walker) declared(p *Part, c *syntax.DeclClause) {
 		case value && !a.Naked:
 			text := Word{Text: p.Words[k+1].Text, Value: out.held}
 			if !out.Static {
-				text.flags = flagUnknown
+				text.Flags = expand.Unknown
 			}
 			w.evaluates(p, &text, true, by)
 		}

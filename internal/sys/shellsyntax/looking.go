@@ -3,12 +3,14 @@ package shellsyntax
 import (
 	"slices"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 )
 
 // looking settles the programs of which only some forms look and change nothing. The table says which options are harmless; this is
 // about their operands.
 func (d *describer) looking() {
-	ops := d.a.operands
+	ops := d.a.Operands
 	switch d.spec.Operands {
 	case "0":
 		if len(ops) > 0 {
@@ -36,7 +38,7 @@ func (d *describer) looking() {
 	}
 	switch d.name {
 	case "tee":
-		d.looks = !d.wrote() && len(d.a.options) == 0
+		d.looks = !d.wrote() && len(d.a.Options) == 0
 	case "tar", "bsdtar", "gtar":
 		d.looks = d.lists()
 	case "unzip":
@@ -44,7 +46,7 @@ func (d *describer) looking() {
 			d.not("unzip unpacks")
 		}
 	case "kubectl", "oc":
-		if d.a.sub == "version" && !d.hasOption("--client") {
+		if d.a.Sub == "version" && !d.hasOption("--client") {
 			d.not("it asks the server")
 		}
 	}
@@ -66,13 +68,13 @@ func (d *describer) wrote() bool {
 func (d *describer) lists() bool {
 	lists := false
 	archive := false
-	for _, o := range d.a.options {
-		switch o.name {
+	for _, o := range d.a.Options {
+		switch o.Name {
 		case "-t", "--list":
 			lists = true
 		case "-f", "--file":
 			archive = true
-			if strings.Contains(o.value, ":") || isInput(o.value) || !d.words[o.word].Static() {
+			if strings.Contains(o.Value, ":") || isInput(o.Value) || !d.words[o.Word].Static() {
 				return false
 			}
 		case "-v", "-z", "-j", "-J", "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "-a", "--auto-compress":
@@ -85,19 +87,19 @@ func (d *describer) lists() bool {
 
 // processes keeps ps from printing the environment: the letter e without a dash, and the column of that name.
 func (d *describer) processes() {
-	for _, o := range d.a.options {
-		if strings.Contains(strings.ToLower(o.value), "env") {
+	for _, o := range d.a.Options {
+		if strings.Contains(strings.ToLower(o.Value), "env") {
 			d.not("ps may print the environment")
 		}
 	}
-	for k := 0; k < len(d.a.operands); k++ {
-		v := d.words[d.a.operands[k]].Value
+	for k := 0; k < len(d.a.Operands); k++ {
+		v := d.words[d.a.Operands[k]].Value
 		switch {
-		case isNumber(v):
+		case expand.IsNumber(v):
 		case strings.Trim(v, "aAcfghHjlmnrsSTuvwxX") == "":
-		case strings.Trim(v, "aAcfghHjlmnrsSTuvwxXo") == "" && strings.HasSuffix(v, "o") && k+1 < len(d.a.operands):
+		case strings.Trim(v, "aAcfghHjlmnrsSTuvwxXo") == "" && strings.HasSuffix(v, "o") && k+1 < len(d.a.Operands):
 			k++
-			if strings.Contains(strings.ToLower(d.words[d.a.operands[k]].Value), "env") {
+			if strings.Contains(strings.ToLower(d.words[d.a.Operands[k]].Value), "env") {
 				d.not("ps may print the environment")
 			}
 		default:

@@ -4,12 +4,13 @@ import (
 	"path"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
 // operands goes through the operands by their meaning.
 func (d *describer) operands() {
-	ops := d.a.operands
+	ops := d.a.Operands
 	switch d.spec.Operands {
 	case "r":
 		intent := Read
@@ -108,7 +109,7 @@ func (d *describer) patternOperands(ops []int) {
 		ops = ops[1:]
 	}
 	if len(ops) == 0 && d.recursive && (!d.piped() || d.spec.Operands != "pR") {
-		d.w.addUse(d.p, d.st, &Word{Text: ".", Value: ".", Prefix: 1, flags: flagStatic}, ".", Read, true)
+		d.w.addUse(d.p, d.st, &Word{Text: ".", Value: ".", Prefix: 1, Flags: expand.Static}, ".", Read, true)
 	}
 	d.each(ops, Read)
 }
@@ -142,8 +143,8 @@ func (d *describer) copyOperands(ops []int) {
 	d.recursive = false // the target itself is one place
 	switch {
 	case given:
-		d.useValue(target.value, target.word, Write)
-		d.into(target.value, target.word, sources)
+		d.useValue(target.Value, target.Word, Write)
+		d.into(target.Value, target.Word, sources)
 	case last >= 0:
 		d.operand(last, Write)
 		d.into(d.words[last].Value, last, sources)
@@ -176,7 +177,7 @@ func (d *describer) into(target string, word int, sources []int) {
 		if name == "/" {
 			continue
 		}
-		joined := &Word{Text: target + "/" + name, flags: d.words[word].flags | s.flags&flagGlob}
+		joined := &Word{Text: target + "/" + name, Flags: d.words[word].Flags | s.Flags&expand.Glob}
 		joined.Value = strings.TrimSuffix(target, "/") + "/" + name
 		joined.Prefix = len(joined.Value)
 		d.w.addUse(d.p, d.st, joined, joined.Value, Write, false)
@@ -218,11 +219,11 @@ func (d *describer) urlOperands(ops []int) {
 			d.useValue("/"+strings.TrimLeft(rest, "/"), i, Read)
 		}
 	}
-	if o, ok := d.hasRole(options.ReadsPath); ok && d.name == "curl" && strings.ContainsAny(o.value, "{[") {
-		d.p.Uses = append(d.p.Uses, PathUse{Text: o.value, Intent: Read, Unknown: true, Unbased: true}) // curl expands them itself
+	if o, ok := d.hasRole(options.ReadsPath); ok && d.name == "curl" && strings.ContainsAny(o.Value, "{[") {
+		d.p.Uses = append(d.p.Uses, PathUse{Text: o.Value, Intent: Read, Unknown: true, Unbased: true}) // curl expands them itself
 	}
-	for _, o := range d.a.options {
-		if o.known && o.opt.Role == options.WritesHere {
+	for _, o := range d.a.Options {
+		if o.Known && o.Opt.Role == options.WritesHere {
 			d.remoteName(ops)
 			break
 		}
@@ -235,9 +236,9 @@ func (d *describer) urlOperands(ops []int) {
 // remoteName notes the file a download makes in the working directory.
 func (d *describer) remoteName(ops []int) {
 	dir := "."
-	for _, o := range d.a.options {
-		if o.name == "--output-dir" || o.name == "-P" || o.name == "--directory-prefix" {
-			dir = o.value
+	for _, o := range d.a.Options {
+		if o.Name == "--output-dir" || o.Name == "-P" || o.Name == "--directory-prefix" {
+			dir = o.Value
 		}
 	}
 	for _, i := range ops {
@@ -251,7 +252,7 @@ func (d *describer) remoteName(ops []int) {
 			name = "index.html"
 		}
 		joined := dir + "/" + name
-		word := &Word{Text: joined, Value: joined, Prefix: len(joined), flags: d.words[i].flags &^ flagGlob}
+		word := &Word{Text: joined, Value: joined, Prefix: len(joined), Flags: d.words[i].Flags &^ expand.Glob}
 		d.w.addUse(d.p, d.st, word, joined, Write, false)
 	}
 }
@@ -302,8 +303,8 @@ func (d *describer) tar(ops []int) {
 			d.p.Uses[i].Intent = Write // unpacks there
 		}
 	}
-	for _, o := range d.a.options {
-		if (o.name == "-f" || o.name == "--file") && strings.Contains(o.value, ":") && !d.hasOption("--force-local") {
+	for _, o := range d.a.Options {
+		if (o.Name == "-f" || o.Name == "--file") && strings.Contains(o.Value, ":") && !d.hasOption("--force-local") {
 			d.runsProgram("starts a remote shell for an archive with a colon in its name")
 		}
 	}

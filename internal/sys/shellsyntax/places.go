@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
@@ -66,47 +67,47 @@ func (p *Part) wordKinds(form Form) []wordKind {
 	if s == nil {
 		return kinds
 	}
-	a := takeArgs(s, p.Words, form.At)
+	a := cmdline.Take(s, p.Words, form.At)
 	if name == "git" {
-		g := readGitGlobal(p.Words, form.At)
+		g := cmdline.ReadGitGlobal(p.Words, form.At)
 		sub := &options.Spec{}
-		if g.sub < len(p.Words) {
-			kinds[g.sub-form.At].text = true
-			if known := options.Find("git").Sub(p.Words[g.sub].Text); known != nil {
+		if g.Sub < len(p.Words) {
+			kinds[g.Sub-form.At].text = true
+			if known := options.Find("git").Sub(p.Words[g.Sub].Text); known != nil {
 				sub = known
 			}
 		}
-		a = takeArgs(sub, p.Words, min(g.sub, len(p.Words)-1))
+		a = cmdline.Take(sub, p.Words, min(g.Sub, len(p.Words)-1))
 	}
-	for _, o := range a.options {
-		k := &kinds[o.word-form.At]
-		switch o.opt.Role {
+	for _, o := range a.Options {
+		k := &kinds[o.Word-form.At]
+		switch o.Opt.Role {
 		case options.Text, options.Pattern:
 			k.text = true
 		case options.Script:
 			k.text = name != "psql" && name != "mysql" && name != "mariadb" && name != "sqlite3"
 		case options.DataArg:
-			k.text = !strings.HasPrefix(o.value, "@") && (!isCookie(o) || strings.Contains(o.value, "="))
+			k.text = !strings.HasPrefix(o.Value, "@") && (!isCookie(o) || strings.Contains(o.Value, "="))
 		case options.FormArg:
-			k.text = !strings.ContainsAny(o.value, "@<")
+			k.text = !strings.ContainsAny(o.Value, "@<")
 		case options.Mount:
 			k.mount = true
 		case options.ReadsPath, options.PatternFile, options.ProgramFile, options.NamesFile, options.ConfigFile:
 			k.read = true
 		}
-		if o.opt.Arg == options.TwoArgs {
+		if o.Opt.Arg == options.TwoArgs {
 			k.text = true
-			kinds[o.word-1-form.At].text = true
+			kinds[o.Word-1-form.At].text = true
 		}
-		k.from = o.from
+		k.from = o.From
 	}
 	p.operandKinds(kinds, &a, form, name)
 	return kinds
 }
 
 // operandKinds tells what the operands are.
-func (p *Part) operandKinds(kinds []wordKind, a *args, form Form, name string) {
-	ops := a.operands
+func (p *Part) operandKinds(kinds []wordKind, a *cmdline.Args, form Form, name string) {
+	ops := a.Operands
 	mark := func(list []int, set func(*wordKind)) {
 		for _, i := range list {
 			set(&kinds[i-form.At])
@@ -114,8 +115,8 @@ func (p *Part) operandKinds(kinds []wordKind, a *args, form Form, name string) {
 	}
 	text := func(k *wordKind) { k.text = true }
 	read := func(k *wordKind) { k.read = true }
-	_, inPlace := a.hasRole(options.InPlace)
-	switch a.spec.Operands {
+	_, inPlace := a.HasRole(options.InPlace)
+	switch a.Spec.Operands {
 	case "t", "0", "date", "ps", "printf":
 		mark(ops, text)
 	case "r", "R", "read", "test", "strings", "find":
@@ -123,8 +124,8 @@ func (p *Part) operandKinds(kinds []wordKind, a *args, form Form, name string) {
 			mark(ops, read)
 		}
 	case "p", "pR", "sed", "awk", "jq":
-		_, given := a.hasRole(options.Pattern)
-		_, script := a.hasRole(options.Script)
+		_, given := a.HasRole(options.Pattern)
+		_, script := a.HasRole(options.Script)
 		if !given && !script && len(ops) > 0 {
 			mark(ops[:1], text)
 			ops = ops[1:]
@@ -145,7 +146,7 @@ func (p *Part) operandKinds(kinds []wordKind, a *args, form Form, name string) {
 		mark(ops, read)
 	}
 	if name == "docker" || name == "podman" || name == "kubectl" || name == "oc" {
-		if a.sub == "cp" || strings.HasSuffix(a.sub, " cp") {
+		if a.Sub == "cp" || strings.HasSuffix(a.Sub, " cp") {
 			for _, i := range ops {
 				if head, _, ok := strings.Cut(p.Words[i].Value, ":"); ok && head != "" && !strings.ContainsAny(head, "~.") && head[0] != '/' {
 					kinds[i-form.At].text = true

@@ -3,6 +3,7 @@ package shellsyntax
 import (
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
@@ -28,7 +29,7 @@ func (d *describer) special() {
 	case "vim", "vi", "nvim", "gvim", "rvim", "view", "rview", "vimdiff", "emacs", "nano", "pico", "micro", "code":
 		d.editor()
 	case "tput":
-		if v := d.operandText(0); v == "init" || v == "reset" || v == "rs1" || v == "rs2" || v == "rs3" || v == "is1" || v == "iprog" || len(d.a.operands) == 0 {
+		if v := d.operandText(0); v == "init" || v == "reset" || v == "rs1" || v == "rs2" || v == "rs3" || v == "is1" || v == "iprog" || len(d.a.Operands) == 0 {
 			d.not("tput " + v + " may run a program of the terminal description")
 		}
 	case "xxd":
@@ -45,21 +46,21 @@ func (d *describer) special() {
 
 // operandText is the k-th operand when it is static.
 func (d *describer) operandText(k int) string {
-	if k < len(d.a.operands) && d.words[d.a.operands[k]].Static() {
-		return d.words[d.a.operands[k]].Value
+	if k < len(d.a.Operands) && d.words[d.a.Operands[k]].Static() {
+		return d.words[d.a.Operands[k]].Value
 	}
 	return ""
 }
 
 // goTool notes what go fetches and which linker flags run programs.
 func (d *describer) goTool() {
-	switch d.a.sub {
+	switch d.a.Sub {
 	case "run":
 		if v := d.operandText(0); strings.Contains(v, "@") || remoteModule(v) {
 			d.runsProgram("run fetches and runs a program")
 		}
 	case "doc", "list":
-		for _, i := range d.a.operands {
+		for _, i := range d.a.Operands {
 			if strings.Contains(d.words[i].Value, "@") {
 				d.not("go fetches a module")
 			}
@@ -84,8 +85,8 @@ func harmlessLinking(flags string) bool {
 
 // editor notes commands and scripts among the operands of an editor.
 func (d *describer) editor() {
-	for _, i := range d.a.operands {
-		if v := d.words[i].Value; len(v) > 1 && v[0] == '+' && !isNumber(v[1:]) {
+	for _, i := range d.a.Operands {
+		if v := d.words[i].Value; len(v) > 1 && v[0] == '+' && !expand.IsNumber(v[1:]) {
 			d.runsProgram("is given a command to run")
 			if strings.HasPrefix(v, "+!") {
 				d.w.pendText(d, v[2:], d.words[i].Static())
@@ -96,10 +97,10 @@ func (d *describer) editor() {
 
 // container notes what docker is told to mount, and keeps words that are only known at run time out of what only reads.
 func (d *describer) container() {
-	for _, o := range d.a.options {
-		if o.opt.Role == options.Mount {
-			if from, _, _ := strings.Cut(o.value, ":"); strings.HasPrefix(from, "/") || strings.HasPrefix(from, "~") || strings.Contains(from, "..") {
-				d.useValue(from, o.word, Read)
+	for _, o := range d.a.Options {
+		if o.Opt.Role == options.Mount {
+			if from, _, _ := strings.Cut(o.Value, ":"); strings.HasPrefix(from, "/") || strings.HasPrefix(from, "~") || strings.Contains(from, "..") {
+				d.useValue(from, o.Word, Read)
 			}
 		}
 	}
@@ -113,12 +114,12 @@ func remoteModule(p string) bool {
 
 // make notes variables that name programs, and the programs in texts that make expands.
 func (d *describer) make() {
-	for _, o := range d.a.options {
-		if o.name == "-E" || strings.HasPrefix(o.name, "--ev") {
-			d.makeText(o.value)
+	for _, o := range d.a.Options {
+		if o.Name == "-E" || strings.HasPrefix(o.Name, "--ev") {
+			d.makeText(o.Value)
 		}
 	}
-	for _, i := range d.a.operands {
+	for _, i := range d.a.Operands {
 		name, value, ok := strings.Cut(d.words[i].Value, "=")
 		if !ok {
 			continue
@@ -156,11 +157,11 @@ func (d *describer) makeText(text string) {
 }
 
 func (d *describer) sshOptions() {
-	for _, o := range d.a.options {
-		if o.opt.Role != options.Script {
+	for _, o := range d.a.Options {
+		if o.Opt.Role != options.Script {
 			continue
 		}
-		key := strings.ToLower(strings.TrimSpace(o.value))
+		key := strings.ToLower(strings.TrimSpace(o.Value))
 		if i := strings.IndexAny(key, "= \t"); i >= 0 {
 			key = key[:i]
 		}
@@ -177,21 +178,21 @@ func (d *describer) sshOptions() {
 // language judges the texts given to a program whose input is a language that can run programs.
 func (d *describer) language() {
 	var texts []string
-	for _, o := range d.a.options {
-		if o.opt.Role == options.Script {
-			texts = append(texts, o.value)
-			if !d.words[o.word].Static() {
+	for _, o := range d.a.Options {
+		if o.Opt.Role == options.Script {
+			texts = append(texts, o.Value)
+			if !d.words[o.Word].Static() {
 				d.runsProgram("is given a text that is only known at run time")
 			}
 		}
 	}
 	if d.name == "sqlite3" {
-		for _, i := range d.a.operands[min(1, len(d.a.operands)):] {
+		for _, i := range d.a.Operands[min(1, len(d.a.Operands)):] {
 			texts = append(texts, d.words[i].Value)
 		}
-		if len(d.a.operands) > 0 {
+		if len(d.a.Operands) > 0 {
 			from := len(d.p.Uses)
-			d.operand(d.a.operands[0], Write)
+			d.operand(d.a.Operands[0], Write)
 			for k := from; k < len(d.p.Uses); k++ {
 				d.p.Uses[k].Product = true
 			}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/awk"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/jq"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/sed"
@@ -15,12 +17,12 @@ import (
 func (d *describer) scripts(ops []int) ([]string, []int) {
 	var texts []string
 	given := false
-	for _, o := range d.a.options {
-		switch o.opt.Role {
+	for _, o := range d.a.Options {
+		switch o.Opt.Role {
 		case options.Script:
 			given = true
-			texts = append(texts, o.value)
-			if !d.words[o.word].Static() {
+			texts = append(texts, o.Value)
+			if !d.words[o.Word].Static() {
 				d.runsProgram("has a script that is only known at run time")
 			}
 		case options.ScriptFile:
@@ -34,7 +36,7 @@ func (d *describer) scripts(ops []int) ([]string, []int) {
 		texts = append(texts, d.words[ops[0]].Value)
 		ops = ops[1:]
 	}
-	if d.a.maybe {
+	if d.a.Maybe {
 		d.runsProgram("has a word that may be an option")
 	}
 	return texts, ops
@@ -78,26 +80,26 @@ func (d *describer) sed(ops []int) {
 
 // named notes a file that a script names.
 func (d *describer) named(file string, intent Intent) {
-	d.w.addUse(d.p, d.st, &Word{Text: file, Value: file, Prefix: len(file), flags: flagStatic}, file, intent, false)
+	d.w.addUse(d.p, d.st, &Word{Text: file, Value: file, Prefix: len(file), Flags: expand.Static}, file, intent, false)
 }
 
 // backups notes the copies that "sed -i SUFFIX" makes: a "*" in the suffix stands for the name of the
 // file, and with a slash in it the copy lies elsewhere.
-func (d *describer) backups(o arg, ops []int) {
-	if o.value == "" {
+func (d *describer) backups(o cmdline.Arg, ops []int) {
+	if o.Value == "" {
 		return
 	}
 	for _, i := range ops {
 		w := &d.words[i]
 		dir, base := path.Split(w.Value)
-		name := base + o.value
-		if strings.Contains(o.value, "*") {
-			name = strings.ReplaceAll(o.value, "*", base)
+		name := base + o.Value
+		if strings.Contains(o.Value, "*") {
+			name = strings.ReplaceAll(o.Value, "*", base)
 		}
 		if !strings.Contains(name, "/") {
 			name = dir + name
 		}
-		copied := Word{Text: name, Value: name, Prefix: min(w.Prefix, len(name)), flags: w.flags}
+		copied := Word{Text: name, Value: name, Prefix: min(w.Prefix, len(name)), Flags: w.Flags}
 		d.w.addUse(d.p, d.st, &copied, name, Write, false)
 	}
 }
@@ -111,13 +113,13 @@ func (d *describer) awk(ops []int) {
 			d.w.late.runsOutside("awk has a program that " + why)
 		}
 	}
-	for _, o := range d.a.options {
-		if o.name == "-v" || o.name == "--assign" {
-			d.awkVariable(o.value)
+	for _, o := range d.a.Options {
+		if o.Name == "-v" || o.Name == "--assign" {
+			d.awkVariable(o.Value)
 		}
 	}
 	for _, i := range ops {
-		if isAssignment(d.words[i].Value) {
+		if cmdline.IsAssignment(d.words[i].Value) {
 			d.awkVariable(d.words[i].Value)
 			continue
 		}

@@ -14,6 +14,8 @@ package shellsyntax
 import (
 	"path"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 )
 
 // Options is what the analysis needs to know of the shell that would run the text.
@@ -81,6 +83,12 @@ const (
 	Piped                      // a substitution whose output is read through the name of a pipe: <(…)
 	Inner                      // the program of a wrapper, of eval, -c, -exec, trap, a function or alias
 )
+
+// Word is one word a command gets, or would get.
+type Word = expand.Word
+
+// Canonical spells a value in the one standard way that rules and commands are compared in.
+func Canonical(value string) string { return expand.Canonical(value) }
 
 // Part is one simple command.
 type Part struct {

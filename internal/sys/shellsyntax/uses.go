@@ -4,13 +4,14 @@ import (
 	"path"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
 // redirs notes the redirections of part i.
 func (w *walker) redirs(i int, list []*syntax.Redirect, st *dirs) {
 	for _, r := range list {
-		var subs []substitution
+		var subs []expand.Substitution
 		w.redir(&w.acc.Parts[i], r, st, &subs)
 		if all := w.acc.Parts[i].Redirs; len(all) > 0 {
 			last := &all[len(all)-1]
@@ -25,17 +26,17 @@ func (w *walker) redirs(i int, list []*syntax.Redirect, st *dirs) {
 	}
 }
 
-func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]substitution) {
+func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]expand.Substitution) {
 	out := Redir{Op: r.Op.String()}
 	defer func() {
-		if out.Target.flags&flagEvals != 0 {
+		if out.Target.Flags&expand.Evals != 0 {
 			p.Unknown = append(p.Unknown, "the redirection evaluates text once more")
 		}
 	}()
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
 		if r.Hdoc != nil {
-			out.Target = w.hereDocument(r, subs)
+			out.Target = w.r.Document(r, subs)
 		}
 		out.Inert = true
 		if out.Target.Unknown() {
@@ -44,7 +45,7 @@ func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]substituti
 		p.Redirs = append(p.Redirs, out)
 		return
 	case syntax.WordHdoc:
-		out.Target = w.r.read(r.Word, subs)
+		out.Target = w.r.Read(r.Word, subs)
 		out.Inert = true
 		if out.Target.Unknown() {
 			p.Loose = append(p.Loose, "the here-string is only known at run time")
@@ -52,16 +53,16 @@ func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]substituti
 		p.Redirs = append(p.Redirs, out)
 		return
 	}
-	out.Target = w.r.read(r.Word, subs)
-	if hasBrace(r.Word) {
-		out.Target.flags = out.Target.flags&^flagStatic | flagUnknown
+	out.Target = w.r.Read(r.Word, subs)
+	if expand.HasBrace(r.Word) {
+		out.Target.Flags = out.Target.Flags&^expand.Static | expand.Unknown
 	}
 	t := &out.Target
 	if r.Op == syntax.DplIn || r.Op == syntax.DplOut {
 		switch {
 		case strings.ContainsAny(t.Value, "$`"): // the shell expands the word twice
 			p.Unknown = append(p.Unknown, "the redirection evaluates the text "+t.Text)
-			*subs = append(*subs, substitution{text: t.Value})
+			*subs = append(*subs, expand.Substitution{Text: t.Value})
 		case t.Static() && isDescriptor(t.Text):
 			out.Inert = true
 			p.Redirs = append(p.Redirs, out)
@@ -85,28 +86,6 @@ func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]substituti
 		}
 	}
 	p.Redirs = append(p.Redirs, out)
-}
-
-// hereDocument reads the body of a here-document, which is like double quotes unless its
-// delimiter was quoted.
-func (w *walker) hereDocument(r *syntax.Redirect, subs *[]substitution) Word {
-	quoted := quotedDelimiter(r.Word)
-	w.r.buf, w.r.pat = w.r.buf[:0], w.r.pat[:0]
-	e := wordEval{r: &w.r, prefix: -1, subs: subs}
-	for _, p := range r.Hdoc.Parts {
-		if lit, ok := p.(*syntax.Lit); ok && quoted {
-			e.str(lit.Value)
-			continue
-		}
-		e.part(p, false, true)
-	}
-	out := Word{Text: string(w.r.buf), Value: string(w.r.buf), Prefix: len(w.r.buf), flags: e.flags &^ (flagHome | flagPwd)}
-	if e.flags&flagUnknown == 0 {
-		out.flags |= flagStatic
-	} else {
-		out.Prefix = e.prefix
-	}
-	return out
 }
 
 func isDescriptor(s string) bool {
@@ -133,8 +112,8 @@ func inertDevice(p string, intent Intent) bool {
 // addUse notes that a part touches the path that is value of word.
 func (w *walker) addUse(p *Part, st *dirs, word *Word, value string, intent Intent, below bool) {
 	u := PathUse{
-		Text: word.Text, Intent: intent, Glob: word.Glob(), Unknown: word.Unknown(), Tilde: word.flags&flagTilde != 0,
-		Expands: word.flags&(flagTilde|flagHome|flagPwd) != 0,
+		Text: word.Text, Intent: intent, Glob: word.Glob(), Unknown: word.Unknown(), Tilde: word.Flags&expand.Tilde != 0,
+		Expands: word.Flags&(expand.Tilde|expand.Home|expand.Pwd) != 0,
 		Below:   below, Slash: len(value) > 1 && strings.HasSuffix(value, "/"),
 	}
 	if word.Static() && len(value) != len(word.Value) {
@@ -144,11 +123,11 @@ func (w *walker) addUse(p *Part, st *dirs, word *Word, value string, intent Inte
 		return
 	}
 	if word.Static() && strings.HasPrefix(value, "~") && value != word.Value { // --opt=~/x, of=~/x
-		if rest, ok := strings.CutPrefix(value, "~/"); ok && w.r.home != "" {
-			value, u.Tilde, u.Expands = w.r.home+"/"+rest, true, true
+		if rest, ok := strings.CutPrefix(value, "~/"); ok && w.r.Home != "" {
+			value, u.Tilde, u.Expands = w.r.Home+"/"+rest, true, true
 		}
 	}
-	u.Rooted, u.Selected = word.Prefix > 0, word.flags&flagSelected != 0
+	u.Rooted, u.Selected = word.Prefix > 0, word.Flags&expand.Selected != 0
 	u.Network = strings.HasPrefix(value, "/dev/tcp/") || strings.HasPrefix(value, "/dev/udp/")
 	w.place(p, st, u, value)
 }

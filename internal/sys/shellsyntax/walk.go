@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -19,7 +20,7 @@ type held struct {
 type walker struct {
 	acc       *Account
 	opt       Options
-	r         wordReader
+	r         expand.Reader
 	start     *dirs
 	file      *syntax.File
 	looked    bool // moves is known
@@ -30,11 +31,11 @@ type walker struct {
 	functions map[string]definition // names that mean something else from here on
 	pending   []pendingInner
 	piped     bool
-	feed      [2]int         // the parts that write into that pipe, from the first to before the last
-	pwd       bool           // $PWD is what the walk knows
-	words     []Word         // room for words, so that not every command allocates
-	forms0    []Form         // the same for forms
-	found     []substitution // in the words being read
+	feed      [2]int                // the parts that write into that pipe, from the first to before the last
+	pwd       bool                  // $PWD is what the walk knows
+	words     []Word                // room for words, so that not every command allocates
+	forms0    []Form                // the same for forms
+	found     []expand.Substitution // in the words being read
 	late      *later
 	reading   int // the part that is being settled
 }
@@ -51,9 +52,9 @@ type pendingInner struct {
 }
 
 func (w *walker) enter(text string, file *syntax.File) {
-	w.r = wordReader{text: text, home: w.opt.Home, late: w.late}
+	w.r = expand.Reader{Text: text, Home: w.opt.Home, Watch: w.late}
 	if strings.Contains(text, "HOME") && homeChanges(text) {
-		w.r.home = ""
+		w.r.Home = ""
 	}
 	w.pwd = strings.Contains(text, "PWD") && !strings.Contains(text, "PWD=")
 	w.file = file
@@ -102,10 +103,10 @@ func (w *walker) redirSource(s *syntax.Stmt) string {
 	if first.N != nil {
 		from = int(first.N.Pos().Offset())
 	}
-	if from < 0 || to > len(w.r.text) || from > to {
+	if from < 0 || to > len(w.r.Text) || from > to {
 		return ""
 	}
-	return w.r.text[from:to]
+	return w.r.Text[from:to]
 }
 
 func (w *walker) compound(cmd syntax.Command, st *dirs, h held) (ok, fail *dirs) {
@@ -224,7 +225,7 @@ func (w *walker) forClause(c *syntax.ForClause, st *dirs, h held) (ok, fail *dir
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
 		w.headerWords(l.Items, st, h)
-		w.late.sets(l.Name.Value, w.numbers(l.Items))
+		w.late.Sets(l.Name.Value, w.numbers(l.Items))
 	case *syntax.CStyleLoop:
 		w.opaque(l, Arithmetic, "the header of the loop changes variables", st, h)
 	}
@@ -257,18 +258,18 @@ func (w *walker) caseClause(c *syntax.CaseClause, st *dirs, h held) (ok, fail *d
 
 // headerWords walks the substitutions in words that belong to no simple command.
 func (w *walker) headerWords(words []*syntax.Word, st *dirs, h held) {
-	var subs []substitution
-	var flags wordFlag
+	var subs []expand.Substitution
+	var flags expand.Flag
 	for _, word := range words {
 		if word != nil {
-			got := w.r.read(word, &subs)
-			flags |= got.flags
+			got := w.r.Read(word, &subs)
+			flags |= got.Flags
 			w.late.holds(h.parent, got.Value, st)
 		}
 	}
-	if flags&(flagEvals|flagArith) != 0 {
+	if flags&(expand.Evals|expand.Arith) != 0 {
 		i := w.add(Part{Kind: Arithmetic, Parent: h.parent, Context: h.context, Background: h.background, WhyNot: "a word evaluates text stored in a variable"}, st)
-		if flags&flagEvals != 0 {
+		if flags&expand.Evals != 0 {
 			w.acc.Parts[i].Unknown = []string{"a word evaluates text stored in a variable"}
 		}
 	}
@@ -331,19 +332,19 @@ func (w *walker) define(name string, d definition) {
 }
 
 func (w *walker) testClause(c *syntax.TestClause, st *dirs, h held) {
-	var subs []substitution
-	words := []Word{staticWord("[[")}
+	var subs []expand.Substitution
+	words := []Word{expand.Fixed("[[")}
 	var collect func(x syntax.TestExpr)
 	collect = func(x syntax.TestExpr) {
 		switch x := x.(type) {
 		case *syntax.Word:
-			words = append(words, w.r.read(x, &subs))
+			words = append(words, w.r.Read(x, &subs))
 		case *syntax.UnaryTest:
-			words = append(words, staticWord(x.Op.String()))
+			words = append(words, expand.Fixed(x.Op.String()))
 			collect(x.X)
 		case *syntax.BinaryTest:
 			collect(x.X)
-			words = append(words, staticWord(x.Op.String()))
+			words = append(words, expand.Fixed(x.Op.String()))
 			collect(x.Y)
 		case *syntax.ParenTest:
 			collect(x.X)
@@ -351,12 +352,12 @@ func (w *walker) testClause(c *syntax.TestClause, st *dirs, h held) {
 	}
 	collect(c.X)
 	for i := range words { // patterns here are compared, never expanded to file names
-		words[i].flags &^= flagGlob
-		if words[i].flags&(flagUnknown|flagTilde|flagHome|flagPwd) == 0 {
-			words[i].flags |= flagStatic
+		words[i].Flags &^= expand.Glob
+		if words[i].Flags&(expand.Unknown|expand.Tilde|expand.Home|expand.Pwd) == 0 {
+			words[i].Flags |= expand.Static
 		}
 	}
-	p := Part{Kind: Command, Source: w.r.source(c), Words: words, Forms: []Form{{Name: "[[", Stripped: true}}, Parent: h.parent, Context: h.context, Background: h.background}
+	p := Part{Kind: Command, Source: w.r.Source(c), Words: words, Forms: []Form{{Name: "[[", Stripped: true}}, Parent: h.parent, Context: h.context, Background: h.background}
 	p.noteEvals()
 	w.evaluatedTests(&p)
 	i := w.add(p, st)
@@ -369,20 +370,20 @@ func (w *walker) testClause(c *syntax.TestClause, st *dirs, h held) {
 }
 
 func (w *walker) declClause(c *syntax.DeclClause, st *dirs, h held) {
-	p := Part{Kind: Declaration, Source: w.r.source(c), Parent: h.parent, Context: h.context, Background: h.background}
-	var subs []substitution
-	p.Words = append(p.Words, staticWord(c.Variant.Value))
+	p := Part{Kind: Declaration, Source: w.r.Source(c), Parent: h.parent, Context: h.context, Background: h.background}
+	var subs []expand.Substitution
+	p.Words = append(p.Words, expand.Fixed(c.Variant.Value))
 	p.WhyNot = c.Variant.Value + " changes what later commands see"
 	for _, a := range c.Args {
 		if a.Naked && a.Name == nil && a.Value != nil {
-			word := w.r.read(a.Value, &subs)
+			word := w.r.Read(a.Value, &subs)
 			p.Words = append(p.Words, word)
 			p.Assigns = append(p.Assigns, Assign{Name: word.Text, Naked: true, Odd: true})
 			continue
 		}
 		p.Assigns = append(p.Assigns, w.assign(a, &subs))
 		w.promptText(p.Assigns[len(p.Assigns)-1])
-		p.Words = append(p.Words, Word{Text: w.r.source(a), Canon: w.r.source(a), Value: w.r.source(a), flags: flagUnknown})
+		p.Words = append(p.Words, Word{Text: w.r.Source(a), Canon: w.r.Source(a), Value: w.r.Source(a), Flags: expand.Unknown})
 	}
 	p.Forms = []Form{{Name: c.Variant.Value}}
 	p.noteEvals()
@@ -398,21 +399,16 @@ func (w *walker) declClause(c *syntax.DeclClause, st *dirs, h held) {
 
 // opaque adds a part of which only the substitutions are known.
 func (w *walker) opaque(n syntax.Node, kind PartKind, why string, st *dirs, h held) int {
-	src := w.r.source(n)
+	src := w.r.Source(n)
 	p := Part{Kind: kind, Source: src, Parent: h.parent, Context: h.context, Background: h.background, WhyNot: why}
 	if kind == Command {
-		p.Words = []Word{{Text: src, Canon: src, flags: flagUnknown}}
+		p.Words = []Word{{Text: src, Canon: src, Flags: expand.Unknown}}
 		p.Forms = []Form{{}}
 	}
 	i := w.add(p, st)
 	w.acc.Parts[i].setCanon()
-	var subs []substitution
-	e := wordEval{r: &w.r, subs: &subs}
-	e.nested(n, false)
-	if kind == Arithmetic {
-		e.arith(n)
-	}
-	if e.flags&flagEvals != 0 {
+	var subs []expand.Substitution
+	if w.r.Nested(n, kind == Arithmetic, false, &subs)&expand.Evals != 0 {
 		w.acc.Parts[i].Unknown = append(w.acc.Parts[i].Unknown, "it evaluates text once more")
 	}
 	for _, s := range subs {
@@ -421,15 +417,15 @@ func (w *walker) opaque(n syntax.Node, kind PartKind, why string, st *dirs, h he
 	return i
 }
 
-func (w *walker) assign(a *syntax.Assign, subs *[]substitution) Assign {
+func (w *walker) assign(a *syntax.Assign, subs *[]expand.Substitution) Assign {
 	out := Assign{Naked: a.Naked, Odd: a.Append || a.Index != nil || a.Array != nil}
 	if a.Name != nil {
 		out.Name = a.Name.Value
 	}
 	if a.Value != nil {
-		v := w.r.read(a.Value, subs)
-		out.evals = v.flags&flagEvals != 0
-		out.Static = v.flags&(flagUnknown|flagTilde|flagHome|flagPwd) == 0
+		v := w.r.Read(a.Value, subs)
+		out.evals = v.Flags&expand.Evals != 0
+		out.Static = v.Flags&(expand.Unknown|expand.Tilde|expand.Home|expand.Pwd) == 0
 		out.Value = v.Value
 		out.held = v.Value
 	} else {
@@ -439,18 +435,14 @@ func (w *walker) assign(a *syntax.Assign, subs *[]substitution) Assign {
 		if n == nil {
 			continue
 		}
-		e := wordEval{r: &w.r, subs: subs}
-		e.nested(n, false)
-		if n == nodeOrNil(a.Index) {
-			e.arith(n)
-		}
-		out.evals = out.evals || e.flags&flagEvals != 0
+		got := w.r.Nested(n, n == nodeOrNil(a.Index), false, subs)
+		out.evals = out.evals || got&expand.Evals != 0
 		if a.Array != nil {
 			out.held = arrayTexts(a.Array)
 		}
 	}
 	if !a.Naked {
-		w.late.sets(out.Name, out.Static && isNumber(out.Value))
+		w.late.Sets(out.Name, out.Static && expand.IsNumber(out.Value))
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package shellsyntax
+package expand
 
 import (
 	"strings"
@@ -6,10 +6,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// fixedText returns the output of a substitution that only prints a quoted here-document: $(cat <<'EOF' … EOF). The text
+// fixedText returns the output of a Substitution that only prints a quoted here-document: $(cat <<'EOF' … EOF). The text
 // stands in the command, so it is as fixed as any other.
-func (r *wordReader) fixedText(c *syntax.CmdSubst) (string, bool) {
-	if r.cat || len(c.Stmts) != 1 || c.TempFile || c.ReplyVar {
+func (r *Reader) fixedText(c *syntax.CmdSubst) (string, bool) {
+	if r.Cat || len(c.Stmts) != 1 || c.TempFile || c.ReplyVar {
 		return "", false
 	}
 	s := c.Stmts[0]
@@ -84,11 +84,11 @@ func constant(x syntax.ArithmExpr) (int, bool) {
 }
 
 // Pipe tells whether the word is <(…): the name of a pipe that another command's output is read from.
-func (w *Word) Pipe() bool { return w.flags&flagPipe != 0 }
+func (w *Word) Pipe() bool { return w.Flags&Pipe != 0 }
 
 // Variables tells whether all that is unknown of the word are plain variables of which none holds a secret by its name.
 func (w *Word) Variables() bool {
-	if w.flags&(flagSubst|flagEvals|flagArith|flagTilde) != 0 {
+	if w.Flags&(Subst|Evals|Arith|Tilde) != 0 {
 		return false
 	}
 	src := w.Text
@@ -103,7 +103,7 @@ func (w *Word) Variables() bool {
 			src = src[1:]
 		}
 		n := 0
-		for n < len(src) && isName(src[:n+1]) {
+		for n < len(src) && IsName(src[:n+1]) {
 			n++
 		}
 		if n == 0 && src != "" && strings.IndexByte("?#$!0123456789", src[0]) >= 0 {

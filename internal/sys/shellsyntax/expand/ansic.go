@@ -1,4 +1,4 @@
-package shellsyntax
+package expand
 
 import (
 	"strconv"

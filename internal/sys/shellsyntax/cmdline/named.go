@@ -1,16 +1,17 @@
-package shellsyntax
+package cmdline
 
 import (
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
 // NamedOptions is the text of a rule that names options of a program, such as "git commit --no-verify *". It finds the options
 // wherever they stand before "--", in short, joined and abbreviated forms. It is immutable.
 type NamedOptions struct {
-	words []Word // canonical; wildcards as Star
-	open  bool   // ends in a wildcard: more may follow
+	words []expand.Word // canonical; wildcards as Star
+	open  bool          // ends in a wildcard: more may follow
 }
 
 // Star stands for a wildcard in the words of a rule: a byte that no text of a settings file holds.
@@ -34,7 +35,7 @@ func NewNamedOptions(words []string) *NamedOptions {
 	n := &NamedOptions{open: strings.HasSuffix(words[len(words)-1], Star)}
 	names := false
 	for _, w := range words {
-		n.words = append(n.words, Word{Text: w, Canon: w, Value: w, Prefix: len(w), flags: flagStatic})
+		n.words = append(n.words, expand.Word{Text: w, Canon: w, Value: w, Prefix: len(w), Flags: expand.Static})
 		names = names || len(w) > 1 && w[0] == '-' && w != "--"
 	}
 	if !names {
@@ -45,57 +46,57 @@ func NewNamedOptions(words []string) *NamedOptions {
 
 // commandArgs is a command line taken apart, git's own options apart.
 type commandArgs struct {
-	args
-	global []Word // git's options before the subcommand
-	key    string // program and sub-command
+	Args
+	global []expand.Word // git's options before the subcommand
+	key    string        // program and sub-command
 }
 
-func takeCommand(words []Word, at int) commandArgs {
+func takeCommand(words []expand.Word, at int) commandArgs {
 	name := baseName(words[at].Text)
 	s := options.Find(name)
 	if s == nil {
 		s = &options.Spec{}
 	}
 	if name != "git" {
-		a := takeArgs(s, words, at)
-		return commandArgs{args: a, key: strings.TrimSpace(name + " " + a.sub)}
+		a := Take(s, words, at)
+		return commandArgs{Args: a, key: strings.TrimSpace(name + " " + a.Sub)}
 	}
-	g := readGitGlobal(words, at)
-	c := commandArgs{global: words[at+1 : g.sub], key: name}
-	if g.sub >= len(words) {
-		c.spec = s
+	g := ReadGitGlobal(words, at)
+	c := commandArgs{global: words[at+1 : g.Sub], key: name}
+	if g.Sub >= len(words) {
+		c.Spec = s
 		return c
 	}
-	c.key += " " + words[g.sub].Text
-	sub := s.Sub(words[g.sub].Text)
+	c.key += " " + words[g.Sub].Text
+	sub := s.Sub(words[g.Sub].Text)
 	if sub == nil {
 		sub = &options.Spec{}
 	}
-	c.args = takeArgs(sub, words, g.sub)
-	c.sub = strings.TrimSpace(words[g.sub].Text + " " + c.sub)
-	c.maybe = c.maybe || g.unknown
+	c.Args = Take(sub, words, g.Sub)
+	c.Sub = strings.TrimSpace(words[g.Sub].Text + " " + c.Sub)
+	c.Maybe = c.Maybe || g.Unknown
 	return c
 }
 
 // plain are the sub-commands and operands in canonical spelling.
-func (c *commandArgs) plain(words []Word) []string {
-	out := strings.Fields(c.sub)
-	for _, i := range c.operands {
+func (c *commandArgs) plain(words []expand.Word) []string {
+	out := strings.Fields(c.Sub)
+	for _, i := range c.Operands {
 		out = append(out, words[i].Canon)
 	}
 	return out
 }
 
-// Match tells whether the form of a part is a command that the rule describes.
-func (n *NamedOptions) Match(p *Part, form Form) Likeness {
-	if form.Name == "" || baseName(form.Name) != n.words[0].Text && form.Name != n.words[0].Text {
+// Match tells whether the command line that begins at a word is one that the rule describes.
+func (n *NamedOptions) Match(line []expand.Word, at int) Likeness {
+	if name := line[at].Text; !line[at].Static() || baseName(name) != n.words[0].Text && name != n.words[0].Text {
 		return Unlike
 	}
-	rule, call := takeCommand(n.words, 0), takeCommand(p.Words, form.At)
-	if !n.open && (len(rule.operands) != len(call.operands) || len(rule.options) != len(call.options)) {
+	rule, call := takeCommand(n.words, 0), takeCommand(line, at)
+	if !n.open && (len(rule.Operands) != len(call.Operands) || len(rule.Options) != len(call.Options)) {
 		return Unlike
 	}
-	if !inOrder(rule.plain(n.words), call.plain(p.Words)) {
+	if !inOrder(rule.plain(n.words), call.plain(line)) {
 		return Unlike
 	}
 	for _, g := range rule.global {
@@ -104,8 +105,8 @@ func (n *NamedOptions) Match(p *Part, form Form) Likeness {
 		}
 	}
 	best := Alike
-	for i := range rule.options {
-		got := call.holds(&rule.options[i])
+	for i := range rule.Options {
+		got := call.holds(&rule.Options[i])
 		if got == Unlike {
 			return Unlike
 		}
@@ -135,7 +136,7 @@ func inOrder(rule, call []string) bool {
 	return true
 }
 
-func hasGlobal(g *Word, call []Word) bool {
+func hasGlobal(g *expand.Word, call []expand.Word) bool {
 	for i := range call {
 		v := call[i].Value
 		if likeText(g.Text, v) || strings.HasPrefix(g.Text, "-") && strings.HasPrefix(v, g.Text) {
@@ -146,19 +147,19 @@ func hasGlobal(g *Word, call []Word) bool {
 }
 
 // holds tells whether a command has an option of a rule.
-func (c *commandArgs) holds(o *arg) Likeness {
+func (c *commandArgs) holds(o *Arg) Likeness {
 	long, known := options.Twins(c.key)
-	perhaps := c.maybe
-	for i := range c.options {
-		have := &c.options[i]
-		if sameOption(o.name, have.name, long) {
-			if o.value == "" || o.opt.Arg == options.NoArg && !strings.Contains(o.value, Star) || likeText(o.value, Canonical(have.value)) || likeText(o.value, have.value) {
+	perhaps := c.Maybe
+	for i := range c.Options {
+		have := &c.Options[i]
+		if sameOption(o.Name, have.Name, long) {
+			if o.Value == "" || o.Opt.Arg == options.NoArg && !strings.Contains(o.Value, Star) || likeText(o.Value, expand.Canonical(have.Value)) || likeText(o.Value, have.Value) {
 				return Alike
 			}
 			continue
 		}
-		oneLong := strings.HasPrefix(o.name, "--") != strings.HasPrefix(have.name, "--")
-		perhaps = perhaps || !known && oneLong && !c.spec.Single
+		oneLong := strings.HasPrefix(o.Name, "--") != strings.HasPrefix(have.Name, "--")
+		perhaps = perhaps || !known && oneLong && !c.Spec.Single
 	}
 	if perhaps {
 		return Perhaps

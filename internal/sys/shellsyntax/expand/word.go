@@ -1,4 +1,8 @@
-package shellsyntax
+// Package expand tells what the words of a command line become: their value after quotes, escapes, braces and what little of
+// expansion is known beforehand, or that it is only known when the command runs, and why. Substitutions found in them are handed on.
+//
+// It knows nothing of commands and their arguments. Begin with [Reader].
+package expand
 
 import (
 	"strconv"
@@ -13,40 +17,40 @@ type Word struct {
 	Canon  string // the canonical spelling: static words in one way, all others as written
 	Value  string // what is known of the value: "~" and $HOME filled in, unknown pieces left out; a pattern when Glob
 	Prefix int    // bytes of Value that are known before the first unknown piece
-	flags  wordFlag
+	Flags  Flag
 }
 
-type wordFlag uint16
+type Flag uint16
 
 const (
-	flagStatic wordFlag = 1 << iota
-	flagGlob
-	flagUnknown // holds an expansion other than ~ and $HOME
-	flagSplits  // that expansion stands outside of quotes
-	flagTilde
-	flagHome
-	flagEvals    // runs text that is stored in a variable
-	flagArith    // evaluates variables as arithmetic, which may run text in subscripts
-	flagSubst    // holds a command or process substitution
-	flagPwd      // holds $PWD
-	flagSelected // stands for what another program selects (find -exec {})
-	flagPipe     // is the name of a pipe to read from: <(…)
+	Static Flag = 1 << iota
+	Glob
+	Unknown // holds an expansion other than ~ and $HOME
+	Splits  // that expansion stands outside of quotes
+	Tilde
+	Home
+	Evals    // runs text that is stored in a variable
+	Arith    // evaluates variables as arithmetic, which may run text in subscripts
+	Subst    // holds a command or process Substitution
+	Pwd      // holds $PWD
+	Selected // stands for what another program selects (find -exec {})
+	Pipe     // is the name of a pipe to read from: <(…)
 )
 
 // Static tells whether the word is the same on every run.
-func (w *Word) Static() bool { return w.flags&flagStatic != 0 }
+func (w *Word) Static() bool { return w.Flags&Static != 0 }
 
 // Glob tells whether the word is an unquoted pattern for file names.
-func (w *Word) Glob() bool { return w.flags&flagGlob != 0 }
+func (w *Word) Glob() bool { return w.Flags&Glob != 0 }
 
 // Unknown tells whether a piece of the word is only known at run time.
-func (w *Word) Unknown() bool { return w.flags&flagUnknown != 0 }
+func (w *Word) Unknown() bool { return w.Flags&Unknown != 0 }
 
 // Splits tells whether the word may become any number of words.
-func (w *Word) Splits() bool { return w.flags&flagSplits != 0 }
+func (w *Word) Splits() bool { return w.Flags&Splits != 0 }
 
 // Home tells whether the word names the home directory by "~" or $HOME.
-func (w *Word) Home() bool { return w.flags&(flagTilde|flagHome) != 0 }
+func (w *Word) Home() bool { return w.Flags&(Tilde|Home) != 0 }
 
 // MayBeOption tells whether a word that is not static could turn out to begin with a dash.
 func (w *Word) MayBeOption() bool {
@@ -69,27 +73,34 @@ func (w *Word) MayBeOption() bool {
 	return true
 }
 
-// substitution is a command or process substitution found in a word.
-type substitution struct {
-	stmts  []*syntax.Stmt
-	quoted bool
-	pipe   bool   // its output is read through the name of a pipe
-	text   string // no statements: a text that is expanded once more
+// Substitution is a command or process Substitution found in a word.
+type Substitution struct {
+	Stmts  []*syntax.Stmt
+	Quoted bool
+	Pipe   bool   // its output is read through the name of a pipe
+	Text   string // no statements: a text that is expanded once more
 }
 
-// wordReader evaluates words of one text.
-type wordReader struct {
-	text string
-	home string // empty: unknown
-	pwd  string // empty: unknown
-	cat  bool   // cat means something else here
-	late *later
-	buf  []byte
-	pat  []byte // the same as a pattern: what is quoted is escaped
+// Watch is told what arithmetic would evaluate.
+type Watch interface {
+	Sets(name string, number bool) // an expression sets the variable
+	Reads(name string)             // the text of the variable is evaluated
+	FromOutside(why string)        // other text is evaluated that is only known at run time
 }
 
-// isPlain tells whether s needs no look at all: no quoting, no expansion, no blank.
-func isPlain(s string) bool {
+// Reader evaluates words of one text.
+type Reader struct {
+	Text  string
+	Home  string // empty: unknown
+	Pwd   string // empty: unknown
+	Cat   bool   // cat means something else here
+	Watch Watch
+	buf   []byte
+	pat   []byte // the same as a pattern: what is quoted is escaped
+}
+
+// IsPlain tells whether s needs no look at all: no quoting, no expansion, no blank.
+func IsPlain(s string) bool {
 	for i := range len(s) {
 		if !isPlainByte(s[i]) {
 			return false
@@ -113,7 +124,7 @@ func isPlainByte(c byte) bool {
 // A-Za-z0-9_@%+=:,./- has a backslash before it, and the empty value is two single quotes. So a prefix
 // of a value is a prefix of its spelling, and a blank inside a word never looks like one between words.
 func Canonical(value string) string {
-	if isPlain(value) {
+	if IsPlain(value) {
 		return value
 	}
 	if value == "" {
@@ -131,19 +142,19 @@ func Canonical(value string) string {
 }
 
 // source returns the text of a node. Nodes of an expanded brace have no place of their own.
-func (r *wordReader) source(n syntax.Node) string {
+func (r *Reader) Source(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
-	if from < 0 || to > len(r.text) || from > to {
+	if from < 0 || to > len(r.Text) || from > to {
 		return ""
 	}
-	return r.text[from:to]
+	return r.Text[from:to]
 }
 
 // read evaluates one word that holds no braces to expand.
-func (r *wordReader) read(w *syntax.Word, subs *[]substitution) Word {
+func (r *Reader) Read(w *syntax.Word, subs *[]Substitution) Word {
 	if len(w.Parts) == 1 {
-		if lit, ok := w.Parts[0].(*syntax.Lit); ok && isPlain(lit.Value) {
-			return Word{Text: lit.Value, Canon: lit.Value, Value: lit.Value, Prefix: len(lit.Value), flags: flagStatic}
+		if lit, ok := w.Parts[0].(*syntax.Lit); ok && IsPlain(lit.Value) {
+			return Word{Text: lit.Value, Canon: lit.Value, Value: lit.Value, Prefix: len(lit.Value), Flags: Static}
 		}
 	}
 	r.buf, r.pat = r.buf[:0], r.pat[:0]
@@ -152,25 +163,25 @@ func (r *wordReader) read(w *syntax.Word, subs *[]substitution) Word {
 		e.at = i
 		e.part(p, i == 0, false)
 	}
-	out := Word{flags: e.flags}
+	out := Word{Flags: e.flags}
 	if ps, ok := w.Parts[0].(*syntax.ProcSubst); ok && len(w.Parts) == 1 && ps.Op == syntax.CmdIn {
-		out.flags |= flagPipe
+		out.Flags |= Pipe
 	}
 	out.Value = string(r.buf)
-	if e.flags&flagGlob != 0 {
+	if e.flags&Glob != 0 {
 		out.Value = string(r.pat)
 	}
 	out.Prefix = len(out.Value)
 	if e.prefix >= 0 {
 		out.Prefix = min(e.prefix, len(out.Value))
 	}
-	if e.flags&(flagGlob|flagUnknown|flagTilde|flagHome|flagPwd) == 0 {
-		out.flags |= flagStatic
+	if e.flags&(Glob|Unknown|Tilde|Home|Pwd) == 0 {
+		out.Flags |= Static
 		out.Text = out.Value
 		out.Canon = Canonical(out.Value)
 		return out
 	}
-	src := r.source(w)
+	src := r.Source(w)
 	if strings.Contains(src, "\\\n") {
 		src = strings.ReplaceAll(src, "\\\n", "")
 	}
@@ -179,10 +190,10 @@ func (r *wordReader) read(w *syntax.Word, subs *[]substitution) Word {
 }
 
 type wordEval struct {
-	r      *wordReader
-	flags  wordFlag
+	r      *Reader
+	flags  Flag
 	prefix int // length before the first unknown piece, -1: none yet
-	subs   *[]substitution
+	subs   *[]Substitution
 
 	parts   []syntax.WordPart // of the word
 	at      int               // which of them is being read
@@ -226,9 +237,9 @@ func (e *wordEval) unknown(quoted bool) {
 	if e.prefix < 0 {
 		e.prefix = len(e.r.buf)
 	}
-	e.flags |= flagUnknown
+	e.flags |= Unknown
 	if !quoted {
-		e.flags |= flagSplits
+		e.flags |= Splits
 	}
 }
 
@@ -258,14 +269,14 @@ func (e *wordEval) part(p syntax.WordPart, first, quoted bool) {
 			e.str(text)
 			return
 		}
-		e.flags |= flagSubst
+		e.flags |= Subst
 		e.unknown(quoted)
 	case *syntax.ProcSubst:
-		e.flags |= flagSubst
+		e.flags |= Subst
 		e.unknown(true) // a single word: the name of a pipe
 		e.add(p.Stmts, false)
 		if e.subs != nil && len(*e.subs) > 0 && p.Op == syntax.CmdIn && first {
-			(*e.subs)[len(*e.subs)-1].pipe = true
+			(*e.subs)[len(*e.subs)-1].Pipe = true
 		}
 	case *syntax.ArithmExp:
 		if n, ok := constant(p.X); ok {
@@ -275,19 +286,19 @@ func (e *wordEval) part(p syntax.WordPart, first, quoted bool) {
 		e.unknown(quoted)
 		e.nested(p, quoted)
 	case *syntax.ExtGlob:
-		e.flags |= flagGlob
+		e.flags |= Glob
 		e.unknown(quoted)
 		e.r.pat = append(e.r.pat, '*')
 	default:
 		e.unknown(quoted)
-		e.flags |= flagEvals
+		e.flags |= Evals
 		e.nested(p, quoted)
 	}
 }
 
 func (e *wordEval) add(stmts []*syntax.Stmt, quoted bool) {
 	if e.subs != nil {
-		*e.subs = append(*e.subs, substitution{stmts: stmts, quoted: quoted})
+		*e.subs = append(*e.subs, Substitution{Stmts: stmts, Quoted: quoted})
 	}
 }
 
@@ -296,11 +307,11 @@ func (e *wordEval) nested(n syntax.Node, quoted bool) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			e.flags |= flagSubst
+			e.flags |= Subst
 			e.add(n.Stmts, quoted)
 			return false
 		case *syntax.ProcSubst:
-			e.flags |= flagSubst
+			e.flags |= Subst
 			e.add(n.Stmts, false)
 			return false
 		case *syntax.ArithmExp:
@@ -321,12 +332,12 @@ func (e *wordEval) arith(x syntax.Node) {
 	syntax.Walk(x, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Lit:
-			if !isNumber(n.Value) {
-				e.flags |= flagArith
+			if !IsNumber(n.Value) {
+				e.flags |= Arith
 				e.arithText(n.Value)
 			}
 		case *syntax.SglQuoted:
-			e.flags |= flagArith
+			e.flags |= Arith
 			text := n.Value
 			if n.Dollar {
 				text = ansiC(text)
@@ -338,12 +349,12 @@ func (e *wordEval) arith(x syntax.Node) {
 		case *syntax.BinaryArithm:
 			if n.Op == syntax.Assgn {
 				if x, ok := n.X.(*syntax.Word); ok {
-					e.r.late.sets(x.Lit(), true)
+					e.r.Watch.Sets(x.Lit(), true)
 				}
 			}
 		case *syntax.CmdSubst:
-			e.flags |= flagArith
-			e.r.late.fromOutside("arithmetic evaluates the output of a command")
+			e.flags |= Arith
+			e.r.Watch.FromOutside("arithmetic evaluates the output of a command")
 			return false
 		}
 		return true
@@ -355,14 +366,14 @@ func (e *wordEval) arith(x syntax.Node) {
 func (e *wordEval) arithText(text string) {
 	switch {
 	case strings.ContainsAny(text, "$`"):
-		e.flags |= flagEvals
+		e.flags |= Evals
 		if e.subs != nil {
-			*e.subs = append(*e.subs, substitution{text: strings.ReplaceAll(text, `\`, "")})
+			*e.subs = append(*e.subs, Substitution{Text: strings.ReplaceAll(text, `\`, "")})
 		}
-	case isName(text):
-		e.r.late.names = append(e.r.late.names, text)
-	case !isNumber(text):
-		e.r.late.fromOutside("arithmetic evaluates " + text)
+	case IsName(text):
+		e.r.Watch.Reads(text)
+	case !IsNumber(text):
+		e.r.Watch.FromOutside("arithmetic evaluates " + text)
 	}
 }
 
@@ -371,15 +382,15 @@ func (e *wordEval) arithParam(p *syntax.ParamExp) {
 	switch {
 	case p.Param != nil && (p.Length || p.Param.Value == "#" || p.Param.Value == "?" || p.Param.Value == "$" || p.Param.Value == "!"):
 		return
-	case p.Param != nil && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil && !p.Excl && isName(p.Param.Value):
-		e.r.late.names = append(e.r.late.names, p.Param.Value)
+	case p.Param != nil && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil && !p.Excl && IsName(p.Param.Value):
+		e.r.Watch.Reads(p.Param.Value)
 	default:
-		e.r.late.fromOutside("arithmetic evaluates " + e.r.source(p))
+		e.r.Watch.FromOutside("arithmetic evaluates " + e.r.Source(p))
 	}
-	e.flags |= flagArith
+	e.flags |= Arith
 }
 
-func isNumber(s string) bool {
+func IsNumber(s string) bool {
 	_, err := strconv.ParseInt(s, 0, 64)
 	return err == nil
 }
@@ -387,13 +398,13 @@ func isNumber(s string) bool {
 func (e *wordEval) param(p *syntax.ParamExp, quoted bool) {
 	if plain := p.Param != nil && !p.Excl && !p.Length && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil && p.Names == 0; plain {
 		switch {
-		case p.Param.Value == "HOME" && e.r.home != "":
-			e.flags |= flagHome
-			e.str(e.r.home)
+		case p.Param.Value == "HOME" && e.r.Home != "":
+			e.flags |= Home
+			e.str(e.r.Home)
 			return
-		case p.Param.Value == "PWD" && e.r.pwd != "":
-			e.flags |= flagPwd
-			e.str(e.r.pwd)
+		case p.Param.Value == "PWD" && e.r.Pwd != "":
+			e.flags |= Pwd
+			e.str(e.r.Pwd)
 			return
 		}
 		e.unknown(quoted)
@@ -406,11 +417,11 @@ func (e *wordEval) param(p *syntax.ParamExp, quoted bool) {
 // paramFlags notes the forms of ${…} that evaluate stored text.
 func (e *wordEval) paramFlags(p *syntax.ParamExp) {
 	if p.Excl && p.Names == 0 {
-		e.flags |= flagEvals
+		e.flags |= Evals
 	}
 	if p.Exp != nil && p.Exp.Op == syntax.OtherParamOps && p.Exp.Word != nil {
 		if lit := p.Exp.Word.Lit(); lit == "P" || lit == "" {
-			e.flags |= flagEvals
+			e.flags |= Evals
 		}
 	}
 	if p.Index != nil {
@@ -429,9 +440,9 @@ func (e *wordEval) unquoted(s string, first bool) {
 	i := 0
 	if first && strings.HasPrefix(s, "~") {
 		name, _, _ := strings.Cut(s[1:], "/")
-		e.flags |= flagTilde
-		if name == "" && e.r.home != "" {
-			e.str(e.r.home)
+		e.flags |= Tilde
+		if name == "" && e.r.Home != "" {
+			e.str(e.r.Home)
 		} else {
 			e.unknown(true)
 		}
@@ -449,11 +460,11 @@ func (e *wordEval) unquoted(s string, first bool) {
 				e.lit('\\', true)
 			}
 		case '*', '?':
-			e.flags |= flagGlob
+			e.flags |= Glob
 			e.lit(c, false)
 		case '[':
 			if e.closed(s[i+1:]) {
-				e.flags |= flagGlob
+				e.flags |= Glob
 				e.lit(c, false)
 				e.bracket = true
 			} else {
@@ -486,4 +497,4 @@ func (e *wordEval) dquoted(s string) {
 
 // Evaluates tells whether expanding the word evaluates stored text again: as arithmetic, by an
 // indirection, or as a prompt. Such text may run programs.
-func (w *Word) Evaluates() bool { return w.flags&(flagEvals|flagArith) != 0 }
+func (w *Word) Evaluates() bool { return w.Flags&(Evals|Arith) != 0 }

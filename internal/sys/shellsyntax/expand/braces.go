@@ -1,4 +1,4 @@
-package shellsyntax
+package expand
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ const maxBraceWords = 256
 // reading them grows faster than their number.
 const maxBraces = 64
 
-// hasBrace tells whether an unquoted "{" stands in the word.
-func hasBrace(w *syntax.Word) bool { return braces(w) > 0 }
+// HasBrace tells whether an unquoted "{" stands in the word.
+func HasBrace(w *syntax.Word) bool { return braces(w) > 0 }
 
 func braces(w *syntax.Word) int {
 	n := 0
@@ -29,11 +29,11 @@ func braces(w *syntax.Word) int {
 }
 
 // readAll evaluates one word of a command, which braces may make several.
-func (r *wordReader) readAll(out []Word, w *syntax.Word, subs *[]substitution) []Word {
-	if !hasBrace(w) {
-		return append(out, r.read(w, subs))
+func (r *Reader) ReadAll(out []Word, w *syntax.Word, subs *[]Substitution) []Word {
+	if !HasBrace(w) {
+		return append(out, r.Read(w, subs))
 	}
-	whole, src := r.read(w, subs), r.source(w)
+	whole, src := r.Read(w, subs), r.Source(w)
 	var alternatives [][]syntax.WordPart
 	known := braces(w) <= maxBraces
 	if known {
@@ -44,13 +44,13 @@ func (r *wordReader) readAll(out []Word, w *syntax.Word, subs *[]substitution) [
 		alternatives, known = braceWords(w.Parts)
 	}
 	if !known || !staticParts(w.Parts) {
-		whole.flags = whole.flags&^flagStatic | flagUnknown | flagSplits
+		whole.Flags = whole.Flags&^Static | Unknown | Splits
 		whole.Text = src
 		whole.Canon, whole.Prefix = src, 0
 		return append(out, whole)
 	}
 	for _, parts := range alternatives {
-		word := r.read(&syntax.Word{Parts: parts}, nil)
+		word := r.Read(&syntax.Word{Parts: parts}, nil)
 		if !word.Static() { // a pattern or "~" made of pieces: it has no source text of its own
 			word.Text, word.Canon = word.Value, word.Value
 		}
