@@ -46,6 +46,7 @@ func (s *settings) decideTrust(o Options) (trust.Decision, error) {
 		}
 	}
 	s.asked = d.Ask
+	s.deciding.Store(d.Ask)
 	return d, nil
 }
 
@@ -78,6 +79,7 @@ func (s *Session) askTrust(ctx context.Context) {
 		r.asked = false
 		r.mu.Unlock()
 		if !due {
+			r.deciding.Store(false)
 			return
 		}
 		d, err := trust.Decide(in)
@@ -95,6 +97,7 @@ func (s *Session) askTrust(ctx context.Context) {
 		}
 		out := trust.Answer(in, shown, answer.Option, s.effects.Now())
 		if s.consent(ctx, in, shown, out) {
+			r.deciding.Store(false)
 			return
 		}
 		s.emit(proto.Notice{Level: "warning", Key: "trust", Text: "What this folder wants to run has changed while the question was open; the answer does not count for that."})

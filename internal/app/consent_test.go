@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/trust"
 )
 
@@ -258,5 +259,35 @@ func TestLiveRulesOfAutoMode(t *testing.T) {
 	}
 	if cfg := st.hookConfig(); cfg.Getenv("A") != "b" {
 		t.Error("variables of the settings are those of the start")
+	}
+}
+
+// TestKF046_NoHookRunsUnderTheQuestion: not even one of the user's own, before the question of trust is
+// answered.
+func TestKF046_NoHookRunsUnderTheQuestion(t *testing.T) {
+	for option, want := range map[string]bool{trust.AnswerSession: true, "": false} {
+		ran := filepath.Join(t.TempDir(), "ran")
+		st := newStage(t, `turns: [{content: [{text: done}]}]`, func(o *Options) {
+			o.Interactive = true
+			put(t, filepath.Join(o.Env["MYELIN_HOME"], "settings.json"), fmt.Sprintf(`{"hooks": {"Notification": [{"hooks": [{"type": "command", "command": "touch %s"}]}],
+				"SessionEnd": [{"hooks": [{"type": "command", "command": "touch %s"}]}]}}`, ran, ran))
+			put(t, filepath.Join(o.Cwd, shared), wanting("true"))
+		})
+		st.say("go")
+		a := st.trustQuestion("true")
+		st.fire(t.Context(), hook.Event{Name: hook.Notification, Match: "permission_prompt"})
+		if _, err := os.Stat(ran); err == nil {
+			t.Fatal("a hook ran while the question was open")
+		}
+		if option != "" {
+			st.do(proto.Answer{ID: a.ID, Option: option})
+			st.result()
+		}
+		if err := st.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(ran); (err == nil) != want {
+			t.Errorf("after %q a hook of the end ran: %v", option, err == nil)
+		}
 	}
 }

@@ -2,7 +2,11 @@ package app
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,5 +67,25 @@ func TestConfigChangeVetoIsHeeded(t *testing.T) {
 		if (len(allow) == 0) != c.refused {
 			t.Errorf("%s: in force is %v", name, allow)
 		}
+	}
+}
+
+// TestPolicyLimitsThatAreSetLater: limits whose address comes into the settings while a session runs hold
+// from then on.
+func TestPolicyLimitsThatAreSetLater(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"version": 1, "expires": "2099-01-01T00:00:00Z", "models": ["another"]}`)
+	}))
+	defer srv.Close()
+	st := newStage(t, `turns: [{content: [{text: done}]}, {content: [{text: done}]}]`)
+	st.say("go")
+	if r, _ := st.result(); r.Text != "done" {
+		t.Fatalf("%+v", r)
+	}
+	put(t, st.rooms.settings.places.File("user"), fmt.Sprintf(`{"policyLimits": {"url": %q, "onMissing": "deny"}}`, srv.URL))
+	st.rooms.settings.live.Reload(t.Context())
+	st.say("go on")
+	if r, _ := st.result(); !r.IsError || !strings.Contains(r.Ended.Detail, "(models)") {
+		t.Errorf("a model the new limits forbid was asked: %+v", r)
 	}
 }

@@ -25,9 +25,10 @@ func (s *Session) tellHook(o hook.Outcome) {
 	s.rooms.watched.ask(o.WatchPaths)
 }
 
-// fire runs the hooks of an event and shows what they have for the user.
+// fire runs the hooks of an event and shows what they have for the user. While the first question of trust
+// is open none runs, whoever wrote it, but what guards the settings.
 func (s *Session) fire(ctx context.Context, e hook.Event) hook.Outcome {
-	if !s.rooms.hooks.Any(e.Name) {
+	if s.rooms.settings.deciding.Load() && e.Name != hook.ConfigChange || !s.rooms.hooks.Any(e.Name) {
 		return hook.Outcome{}
 	}
 	o := s.rooms.hooks.Fire(ctx, e)

@@ -25,36 +25,43 @@ func (s *Session) buildPolicy(ctx context.Context, state *config.State) error {
 	if set == (policy.Setting{}) {
 		return nil
 	}
-	client, err := policy.Open(policy.Options{
-		Setting: set, Dir: filepath.Join(s.rooms.settings.places.Home, "cache"), Now: s.effects.Now,
-		Changed: func(now *policy.State) {
-			s.part.process.Set(func(p *Process) *Process {
-				next := *p
-				next.Policy = now
-				return &next
-			})
-		},
-		Report: func(text string) { s.early(proto.Notice{Level: "warning", Text: text}) },
-	})
+	client, err := s.openPolicy(set)
 	if err != nil {
 		return &ExitError{codeSettings, fmt.Errorf("policyLimits: %w", err)}
 	}
-	s.rooms.policy = client
-	go client.Run(s.ctx) // ends with the session
 	if !s.opts.Interactive {
 		if err := client.Gate(ctx); err != nil {
 			return &ExitError{codeSettings, err}
 		}
 	}
-	s.part.process.Set(func(p *Process) *Process {
-		next := *p
-		next.Policy = client.State()
-		return &next
-	})
+	s.enterPolicy(client.State())
 	if ok, why := s.rooms.limits().AllowsVersion(s.opts.Version); !ok {
 		return &ExitError{codeSettings, errors.New(why)}
 	}
 	return nil
+}
+
+// openPolicy begins to follow the limits of an organisation.
+func (s *Session) openPolicy(set policy.Setting) (*policy.Client, error) {
+	client, err := policy.Open(policy.Options{
+		Setting: set, Dir: filepath.Join(s.rooms.settings.places.Home, "cache"), Now: s.effects.Now,
+		Changed: s.enterPolicy,
+		Report:  func(text string) { s.early(proto.Notice{Level: "warning", Text: text}) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.rooms.policy.Store(client)
+	go client.Run(s.ctx) // ends with the session
+	return client, nil
+}
+
+func (s *Session) enterPolicy(now *policy.State) {
+	s.part.process.Set(func(p *Process) *Process {
+		next := *p
+		next.Policy = now
+		return &next
+	})
 }
 
 // checkVersion refuses the start of a program that the administrator's bounds exclude. A bound that is
@@ -76,14 +83,20 @@ func (s *Session) checkVersion(state *config.State) error {
 	return nil
 }
 
-// followPolicy takes over a changed address of the limits. Limits whose address is taken out of the
-// settings stay in force for this session.
+// followPolicy takes over the address of limits that was changed, or set for the first time. Limits whose
+// address is taken out of the settings stay in force for this session.
 func (s *Session) followPolicy(state *config.State) {
 	set := setting(state, "policyLimits", policy.Setting{})
-	if s.rooms.policy == nil || set == (policy.Setting{}) {
+	if set == (policy.Setting{}) {
 		return
 	}
-	if err := s.rooms.policy.SetSetting(set); err != nil {
+	err := error(nil)
+	if client := s.rooms.policy.Load(); client != nil {
+		err = client.SetSetting(set)
+	} else if client, err = s.openPolicy(set); err == nil {
+		s.enterPolicy(client.State())
+	}
+	if err != nil {
 		s.emit(proto.Notice{Level: "warning", Text: "policyLimits: " + err.Error()})
 	}
 }
@@ -123,8 +136,8 @@ func (s *Session) day() cost.Day {
 // mayAsk says whether a model may be asked at all: the limits can be had, they let the model
 // through, and no budget is used up. The reason is empty when it may.
 func (s *Session) mayAsk(ctx context.Context) *proto.Ended {
-	if s.rooms.policy != nil {
-		if err := s.rooms.policy.Gate(ctx); err != nil {
+	if client := s.rooms.policy.Load(); client != nil {
+		if err := client.Gate(ctx); err != nil {
 			return &proto.Ended{Reason: "error", Detail: err.Error()}
 		}
 	}

@@ -77,7 +77,7 @@ func (s *Session) endHooks(ctx context.Context, reason string) {
 	default:
 		reason = "other"
 	}
-	if s.rooms.hooks.Any(hook.SessionEnd) {
+	if !s.rooms.settings.deciding.Load() && s.rooms.hooks.Any(hook.SessionEnd) {
 		s.rooms.hooks.Fire(context.WithoutCancel(ctx), hook.Event{Name: hook.SessionEnd, Match: reason, Fields: map[string]any{"reason": reason}})
 	}
 }

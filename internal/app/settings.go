@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
@@ -61,6 +62,8 @@ type settings struct {
 	env    config.Environ // as the process has it; the env block is in the state
 	places config.Places
 	live   *config.Live
+
+	deciding atomic.Bool // the first question of trust is still to be answered
 
 	mu      sync.Mutex // guards the rest
 	trust   trust.Input

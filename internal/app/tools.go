@@ -54,13 +54,13 @@ func (s *Session) buildTools(o Options) error {
 	all := []tool.Tool{
 		read.New(read.World{
 			Finder: r.finder,
-			Env:    r.env().Value, Pages: filepath.Join(r.dir(), "pages"),
+			Env:    r.variable, Pages: filepath.Join(r.dir(), "pages"),
 			Documents: func() bool { return s.model().Info().Documents },
 			Images:    func() bool { return s.model().Info().Images },
 			Room:      func() int { f := s.View().Context; return max(f.Window-f.Used, 1000) },
 		}),
 		edit.New(files), write.New(files), notebook.New(files, s.effects.NewID),
-		glob.New(glob.World{Env: r.env().Value, Hidden: r.gate.Hidden}), grep.New(grep.World{Hidden: r.gate.Hidden}),
+		glob.New(glob.World{Env: r.variable, Hidden: r.gate.Hidden}), grep.New(grep.World{Hidden: r.gate.Hidden}),
 		r.shell.Tool, taskctl.Output(control), taskctl.Stop(control),
 		s.webFetch(), websearch.New(websearch.World{Search: s.searchWeb, Now: s.effects.Now}),
 	}

@@ -56,7 +56,7 @@ type rooms struct {
 	first    provider.Model // the model the session began with
 	tape     tape           // of a session that is recorded
 	pages    *twotier.Cache[[]byte]
-	policy   *policy.Client // nil: no organisation serves limits
+	policy   atomic.Pointer[policy.Client] // nil: no organisation serves limits
 	history  *transcript.History
 	log      atomic.Pointer[*transcript.Transcript]
 
@@ -335,7 +335,7 @@ func (s *Session) hookConfig() hook.Config {
 	cfg := hook.Config{
 		State: s.part.hook, Owner: r.owner, Env: func() []string { return r.scrubbed(r.env().Lines()) }, Cwd: s.scope.Cwd,
 		Root: s.part.session.Get().ProjectRoot, Home: r.settings.places.UserHome, Dir: r.dir(), Common: s.hookCommon,
-		Rule: s.matchRule, Getenv: func(name string) string { return r.env().Value(name) }, HTTPLimits: s.httpLimits, Tell: s.emit, Now: s.effects.Now, NewID: s.effects.NewID,
+		Rule: s.matchRule, Getenv: r.variable, HTTPLimits: s.httpLimits, Tell: s.emit, Now: s.effects.Now, NewID: s.effects.NewID,
 		Ask: func(ctx context.Context, model, text string) (string, error) {
 			return s.askHook(ctx, model, text)
 		},
@@ -410,8 +410,8 @@ func (r *rooms) close(ctx context.Context) error {
 	if r.guard != nil {
 		errs = append(errs, r.guard.Close())
 	}
-	if r.policy != nil {
-		r.policy.Close()
+	if client := r.policy.Load(); client != nil {
+		client.Close()
 	}
 	if r.watched != nil {
 		r.watched.close()
@@ -449,6 +449,9 @@ func (r *rooms) env() config.Environ {
 	vars, _ := r.session.config().Env()
 	return r.settings.env.With(vars, false)
 }
+
+// variable is one of env, at this moment.
+func (r *rooms) variable(name string) string { return r.env().Value(name) }
 
 func random8() (out [8]byte) {
 	_, _ = rand.Read(out[:]) // never fails
