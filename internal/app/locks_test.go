@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/providers/offline"
 )
 
@@ -148,5 +151,23 @@ func TestKF114_OnlyAvailableModelsAreAsked(t *testing.T) {
 	}
 	if _, err := organisation(t, `{"availableModels": "all"}`); err == nil || !strings.Contains(err.Error(), "availableModels") {
 		t.Errorf("a list that cannot be read allows every model: %v", err)
+	}
+}
+
+// TestKF114_OnlyManagedRulesAllow: what a hook, a host or an answer grants in the session does not count
+// either, and what was granted before the lock came.
+func TestKF114_OnlyManagedRulesAllow(t *testing.T) {
+	for lock, want := range map[string]permission.Behavior{`true`: permission.Ask, `"yes"`: permission.Ask, `false`: permission.Allow} {
+		s, err := organisation(t, `{"allowManagedPermissionRulesOnly": `+lock+`}`, func(o *Options) { o.Allow = []string{"Bash(make *)"} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.grant(proto.PermissionUpdate{Type: "addRules", Behavior: "allow", Destination: "session", Rules: []proto.RuleValue{{ToolName: "Bash", RuleContent: "touch *"}}})
+		for _, command := range []string{"touch x", "make x"} {
+			req := permission.Request{Tool: "Bash", Cwd: s.opts.Cwd, Traits: tool.Traits{Command: command, Shell: true}}
+			if d := s.rooms.gate.Decide(req); d.Behavior != want {
+				t.Errorf("%s, %s: %s (%s), want %s", lock, command, d.Behavior, d.Reason.Text, want)
+			}
+		}
 	}
 }

@@ -200,6 +200,7 @@ func (s *Session) applyConfig(state *config.State) {
 	}
 	forbidden, why := s.forbiddenModes(state), ""
 	s.part.permission.Set(func(p *permission.State) *permission.State {
+		p = p.WithManagedOnly(managedOnly)
 		for source, l := range lists {
 			p = p.WithRules(source, l)
 		}

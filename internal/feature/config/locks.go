@@ -12,8 +12,11 @@ import (
 // restricts reports whether a key can only, or also, restrict: what is wrong with it must not pass
 // in silence.
 func (k *Key) restricts() bool {
-	return k.Kind == Restrict || k.Closed != "" || k.Forbids || k.Refuse || k.Unkept != ""
+	return k.Kind == Restrict || k.Closed != "" || k.Forbids || k.Refuse || k.Unkept != "" || k.Name == hooksKey // which may guard
 }
+
+// guardEvents are the events of hooks that guard calls: written beside "hooks" they guard nothing.
+func guardEvents() []string { return []string{"PreToolUse", "PermissionRequest"} }
 
 // restrictsBelow reports whether a namespace holds keys that restrict.
 func (c *catalogue) restrictsBelow(space string) bool {
@@ -47,6 +50,11 @@ func (c *catalogue) meantLock(name string) (near string, ok bool) {
 	}
 	for space := range c.spaces {
 		try(space, c.restrictsBelow(space))
+	}
+	for _, event := range guardEvents() {
+		if nearest.Distance(plain(last(name)), plain(event)) <= maxSlip {
+			return hooksKey + "." + event, true
+		}
 	}
 	if near != "" {
 		return near, ok

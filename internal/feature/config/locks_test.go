@@ -125,6 +125,10 @@ func TestKF114_MisspeltLockCountsAsLost(t *testing.T) {
 		`{"Permissions": {"deny": ["Read"]}}`:                         "permissions",
 		`{"avaliableModels": ["x"]}`:                                  "availableModels",
 		`{"sandbox": {"failIfUnavailble": true}}`:                     "sandbox.failIfUnavailable",
+		`{"Hooks": {"PreToolUse": []}}`:                               "hooks",
+		`{"hook": {"PreToolUse": []}}`:                                "hooks",
+		`{"PreToolUse": []}`:                                          "hooks.PreToolUse",
+		`{"preToolUse": []}`:                                          "hooks.PreToolUse",
 		`{"requiredMinimumVersoin": "1"}`:                             "requiredMinimumVersion",
 		`{"permissions": {"disableBypassPermissionMode": "disable"}}`: "permissions.disableBypassPermissionsMode",
 	} {
@@ -132,6 +136,13 @@ func TestKF114_MisspeltLockCountsAsLost(t *testing.T) {
 		m.put("etc/myelin/managed-settings.json", text)
 		lost := m.load(config.View{}).LostRules()
 		if len(lost) != 1 || lost[0].Nearest != near || lost[0].Level != config.LevelWarning {
+			t.Errorf("%s: %v", text, lost)
+		}
+	}
+	for _, text := range []string{`{"sandbox": "strict"}`, `{"permissions": true}`, `{"sandbox": {"network": ["x"]}}`} {
+		m := newMachine(t)
+		m.put("etc/myelin/managed-settings.json", text)
+		if lost := m.load(config.View{}).LostRules(); len(lost) != 1 || !strings.Contains(lost[0].Message, "is a") {
 			t.Errorf("%s: %v", text, lost)
 		}
 	}

@@ -21,6 +21,7 @@ func malformedGuards() map[string]string {
 	return map[string]string{
 		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "comand", "command": "exit 2"}]}]}`:                    `type "comand"`,
 		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}]}]}`:                                        `needs "command"`,
+		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": " "}]}]}`:                        `needs "command"`,
 		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"command": "exit 2"}]}]}`:                                      `type ""`,
 		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "exit 2", "timeout": "ten"}]}]}`: "timeout is a string, expected a number",
 		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": ["exit", "2"]}]}]}`:              "command is an array, expected a string",

@@ -354,16 +354,17 @@ func typeError(err error) string {
 }
 
 func (r *rawHandler) missing() string {
+	blank := func(text string) bool { return strings.TrimSpace(text) == "" }
 	switch {
-	case r.Type == Command && r.Command == "":
+	case r.Type == Command && blank(r.Command):
 		return "command"
-	case r.Type == HTTP && r.URL == "":
+	case r.Type == HTTP && blank(r.URL):
 		return "url"
 	case r.Type == MCPTool && r.Server == "":
 		return "server"
 	case r.Type == MCPTool && r.Tool == "":
 		return "tool"
-	case (r.Type == Prompt || r.Type == Agent) && r.Prompt == "":
+	case (r.Type == Prompt || r.Type == Agent) && blank(r.Prompt):
 		return "prompt"
 	}
 	return ""
@@ -386,8 +387,11 @@ func (p *parser) timeout(spec Spec, at string, r rawHandler) time.Duration {
 	if *r.Timeout >= 1000 {
 		p.problem(at+"/timeout", "hooks.%s: timeout %v is in seconds; were milliseconds meant?", spec.Name, *r.Timeout)
 	}
-	return time.Duration(*r.Timeout * float64(time.Second))
+	return time.Duration(min(*r.Timeout, maxTimeout) * float64(time.Second))
 }
+
+// maxTimeout is the longest time a handler may take, in seconds: a year.
+const maxTimeout = 365 * 24 * 3600
 
 // confine reads whether a command runs in the sandbox. A value that cannot be read confines.
 func (p *parser) confine(spec Spec, at string, r rawHandler) bool {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
 
@@ -58,6 +59,9 @@ func (h *Hooks) post(ctx context.Context, spec Spec, x *Handler, input json.RawM
 		return answer{failure: fmt.Sprintf("it answered %s", resp.Status)}
 	case len(bytes.TrimSpace(body)) == 0:
 		return answer{}
+	}
+	if text, err := jsonc.UTF8(body); err == nil {
+		body = text
 	}
 	a := readOutput(spec, string(body), "", 0)
 	if a.plain != "" {

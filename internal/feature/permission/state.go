@@ -25,8 +25,9 @@ type State struct {
 	Forbidden       map[Mode]string    `json:"forbidden,omitempty"` // modes that nobody may enter, and the sentence that says who forbids each
 	Rules           map[Source]Lists   `json:"rules,omitempty"`
 	Dirs            []Dir              `json:"dirs,omitempty"`
-	Grants          Grants             `json:"grants"`             // answers of this session; memory only
-	SetAside        []Rule             `json:"setAside,omitempty"` // allow rules parked while in auto
+	Grants          Grants             `json:"grants"`                // answers of this session; memory only
+	ManagedOnly     bool               `json:"managedOnly,omitempty"` // only the administrator's rules allow anything
+	SetAside        []Rule             `json:"setAside,omitempty"`    // allow rules parked while in auto
 	Denials         Denials            `json:"denials"`
 	Verdicts        map[string]Kept    `json:"verdicts,omitempty"`
 	Hosts           map[string]HostFor `json:"hosts,omitempty"` // by host:port
@@ -309,7 +310,23 @@ func (s *State) AllRules() []Rule {
 		l := s.Rules[source]
 		out = append(append(append(out, l.Deny...), l.Ask...), l.Allow...)
 	}
-	return append(out, s.Grants.Rules...)
+	for _, r := range s.Grants.Rules {
+		if !s.ManagedOnly || r.List != AllowList {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// WithManagedOnly says whether only the administrator's rules allow anything. What was granted in this
+// session before, or is granted all the same, does not count while it is so.
+func (s *State) WithManagedOnly(only bool) *State {
+	if s.ManagedOnly == only {
+		return s
+	}
+	c := s.change()
+	c.ManagedOnly = only
+	return c.rulesChanged()
 }
 
 // WorkDirs are the further working directories, each once, with those granted.
