@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -491,4 +492,26 @@ func TestHooksAfterACall(t *testing.T) {
 	if !slices.Equal(r.fired, []string{"PostToolUse make"}) {
 		t.Errorf("%q", r.fired)
 	}
+}
+
+// Calls side by side share the gate, its accounts and the rules.
+func TestManyCallsAtOnce(t *testing.T) {
+	r := newRig(t, permission.Default, []string{"+Bash(npm *)", "-Bash(rm *)", "-Read(**/.env)"}, says(yes))
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			text := []string{"ls src/*.go", "npm test", "rm x", "cat .env", "make && ls"}[i%5]
+			r.gate.Effects(text, project)
+			call, traits, err := tool.Prepare(shell(), tool.Call{ID: fmt.Sprint(i), Name: "Bash", Literal: command(text), Scope: r.scope})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			v, err := r.gate.Authorize(t.Context(), &r.turn, call, traits)
+			if denied := i%5 == 2 || i%5 == 3; err != nil || v.Run.Valid() == denied {
+				t.Errorf("%s: runs %v, %v", text, v.Run.Valid(), err)
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -29,26 +29,31 @@ type account struct {
 
 // of is the account of a command line; it must not be changed.
 func (a *Accounts) of(command, cwd, home string) *shellsyntax.Account {
-	opts := shellsyntax.Options{Cwd: cwd, Home: home}
 	if a == nil {
-		return shellsyntax.Analyse(command, opts)
+		return shellsyntax.Analyse(command, shellsyntax.Options{Cwd: cwd, Home: home})
 	}
-	a.mu.Lock()
-	for i := range a.kept {
-		if k := &a.kept[i]; k.acc != nil && k.cwd == cwd && k.home == home && k.command == command {
-			a.mu.Unlock()
-			return k.acc
-		}
+	if acc := a.find(command, cwd, home); acc != nil {
+		return acc
 	}
-	a.mu.Unlock()
 	analyse := a.Analyse
 	if analyse == nil {
 		analyse = shellsyntax.Analyse
 	}
-	acc := analyse(command, opts)
+	acc := analyse(command, shellsyntax.Options{Cwd: cwd, Home: home})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.kept[a.next] = account{command: command, cwd: cwd, home: home, acc: acc}
 	a.next = (a.next + 1) % keptAccounts
 	return acc
+}
+
+func (a *Accounts) find(command, cwd, home string) *shellsyntax.Account {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.kept {
+		if k := &a.kept[i]; k.acc != nil && k.cwd == cwd && k.home == home && k.command == command {
+			return k.acc
+		}
+	}
+	return nil
 }
