@@ -44,8 +44,9 @@ cross: ## that the program builds for every system it is meant for
 		echo "build $$t"; GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 go build -trimpath -buildvcs=false -o /dev/null ./cmd/myelin || exit 1; \
 	done
 
-bench: build ## measure: the loop against the least possible one, the store, search, permission decisions
+bench: build ## measure: the loop against the least possible one, the store, search, permission decisions, the sandbox
 	go test -run '^$$' -bench . -benchtime 3x ./internal/bench
+	go test -run '^$$' -bench Cost -benchtime 5x ./internal/sys/sandbox
 
 fuzz: deps ## about ten minutes: every fuzz target for seconds, then random commands against the real programs
 	@build/fuzz.sh

@@ -138,6 +138,18 @@ func BenchmarkCost(b *testing.B) {
 			}
 		})
 	}
+	b.Run("all-by-turns-with-empty", func(b *testing.B) { // what the machine does besides falls on both
+		empty, full := newCell(b), newCell(b)
+		full.crowd(1000, 100_000, 100, 50)
+		empty.true()
+		full.true()
+		var ratio float64
+		for b.Loop() {
+			small, large := pairs(b, 15, empty.true, full.true)
+			ratio = float64(large) / float64(small)
+		}
+		b.ReportMetric(ratio, "x-empty")
+	})
 	b.Run("bare-bubblewrap", func(b *testing.B) {
 		for b.Loop() {
 			if err := exec.Command("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-user", "--unshare-pid", "--unshare-net", "--", "/bin/bash", "-c", "true").Run(); err != nil {
