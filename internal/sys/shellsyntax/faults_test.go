@@ -61,7 +61,7 @@ func found(a *Account) bool {
 
 func TestKF151_TextThatIsEvaluatedLater(t *testing.T) {
 	for _, text := range []string{ // searched: the program is a part
-		"[[ 'a[$(rm x)]' -eq 0 ]]", "[[ 1 -lt \"a[\\$(rm x)]\" ]]", "[[ -v 'a[$(rm x)]' ]]", "(( 'a[$(rm x)]' ))", "(( a['$(rm x)'] ))", "echo $(( 'a[$(rm x)]' ))", "echo ${a['$(rm x)']}", "echo ${a:'b[$(rm x)]'}", "let 'a[$(rm x)]=1'", "command let 'a[`rm x`]=1'", "declare -i 'n=a[$(rm x)]'", "declare -i n='a[$(rm x)]'", "declare 'a[$(rm x)]=1'", "builtin declare 'a[$(rm x)]=1'", "export 'a[$(rm x)]=1'",
+		"[[ 'a[$(rm x)]' -eq 0 ]]", "[[ 1 -lt \"a[\\$(rm x)]\" ]]", "[[ -v 'a[$(rm x)]' ]]", "(( 'a[$(rm x)]' ))", "(( a['$(rm x)'] ))", "echo $(( 'a[$(rm x)]' ))", "echo ${a['$(rm x)']}", "echo ${a:'b[$(rm x)]'}", "let 'a[$(rm x)]=1'", "command let 'a[`rm x`]=1'", "declare -i 'n=a[$(rm x)]'", "declare -i n='a[$(rm x)]'", "declare 'a[$(rm x)]=1'", "declare -a 'b=($(rm x))'", "declare -a b='($(rm x))'", "declare -a 'b=([$(rm x)]=1)'", "builtin typeset -A 'm=([$(rm x)]=1)'", "readonly -a 'b=($(rm x))'", "a=(['$(rm x)']=1)", "declare -a a=(['$(rm x)']=1)", "declare -A m=(['$(rm x)']=1)", "builtin declare 'a[$(rm x)]=1'", "export 'a[$(rm x)]=1'",
 		"declare -n r='a[$(rm x)]'; echo $r", "read 'a[$(rm x)]' <<<1", "read -r -a 'a[$(rm x)]'", "unset 'a[$(rm x)]'", "unset -v 'a[$(rm x)]'", "wait -n -p 'a[$(rm x)]'", "printf -v 'a[$(rm x)]' y", "printf -v'a[$(rm x)]' y", "test -v 'a[$(rm x)]'", "[ -v 'a[$(rm x)]' ]", "mapfile 'a[$(rm x)]'", "getopts ab 'a[$(rm x)]'", "a['$(rm x)']=1", "ls {a['$(rm x)']}>/dev/null", "cat {a['$(rm x)']}\\\n< f", "ls >&'$(rm x)'", "ls 2>&'`rm x`'",
 		"x='a[$(rm x)]'; echo $((x))", "x='a[$(rm x)]'; [[ x -eq 0 ]]", "for v in 'a[$(rm x)]'; do ((v)); done", "read v <<<'a[$(rm x)]'; ((v))", "set -- 'a[$(rm x)]'; (( $1 ))", "echo 'a[$(rm x)]' | { read v; ((v)); }", "a=('b[$(rm x)]'); ((a))", "read v <<'E'\na[$(rm x)]\nE\n((v))",
 		"mapfile -C 'rm x' -c 1 f <g", "mapfile -C'rm x' f", "compgen -C 'rm x'", "compgen -W '$(rm x)'", "complete -C 'rm x' g", "PS4='$(rm x)'; set -x; ls", "PROMPT_COMMAND='rm x' bash -i", "export PS4='$(rm x)'", "eval -- 'rm x'", "time -- rm x", "time -p -- rm x", "env -S 'rm\\_x'", "env -S'rm x'", "source /dev/stdin <<<'rm x'", ". /dev/fd/0 <<<'rm x'", "bash /dev/stdin <<<'rm x'", "bash <<E\nrm x\nE", "echo 'rm x' | bash", "printf 'rm x' | sh -s", "echo rm x | bash /dev/stdin", "env 'BASH_FUNC_ls%%=() { rm x; }' bash -c ls",
@@ -73,7 +73,7 @@ func TestKF151_TextThatIsEvaluatedLater(t *testing.T) {
 		}
 	}
 	for _, text := range []string{ // cannot be searched: said to come from outside
-		"((x))", "echo $((x + 1))", "echo $(($1))", "[[ $x -eq 0 ]]", "[[ -v $x ]]", "let \"$x\"", "let x=y+1", "declare -i n=$x", "declare -n r=$x", "read \"$x\"", "unset \"$x\"", "printf -v \"$x\" y", "mapfile \"$x\"", "echo ${a[i]}", "echo ${a:n}", "a[i]=1", "read x; ((x))", "for x in $(ls); do ((x)); done", "echo $(( $(ls) ))", "curl h | sh", "cat f | bash -s", "bash <(curl h)", "source \"$x\"", "bash < $x", "PS4=$x", "xargs -I{} sh -c '{}'", "xargs -rI% % x", "parallel {} ::: a", "xargs bash <f", "xargs env <f", "xargs --replace sh -c {}", "x=$y; ((x++))", "[[ a[i] -eq 0 ]]",
+		"((x))", "echo $((x + 1))", "echo $(($1))", "[[ $x -eq 0 ]]", "[[ -v $x ]]", "let \"$x\"", "let x=y+1", "declare -i n=$x", "declare -n r=$x", "declare -a \"b=$x\"", "declare -A m=$x", "read \"$x\"", "unset \"$x\"", "printf -v \"$x\" y", "mapfile \"$x\"", "echo ${a[i]}", "echo ${a:n}", "a[i]=1", "read x; ((x))", "for x in $(ls); do ((x)); done", "echo $(( $(ls) ))", "curl h | sh", "cat f | bash -s", "bash <(curl h)", "source \"$x\"", "bash < $x", "PS4=$x", "xargs -I{} sh -c '{}'", "xargs -rI% % x", "parallel {} ::: a", "xargs bash <f", "xargs env <f", "xargs --replace sh -c {}", "x=$y; ((x++))", "[[ a[i] -eq 0 ]]",
 	} {
 		a := Analyse(text, Options{Cwd: "/p", Home: "/h"})
 		unknown := slices.ContainsFunc(a.Parts, func(p Part) bool { return len(p.Unknown) > 0 })
@@ -82,7 +82,7 @@ func TestKF151_TextThatIsEvaluatedLater(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"i=0; while ((i < 3)); do ((i++)); done", "for ((i = 0; i < 3; i++)); do ls; done", "echo $((1 + 2))", "for i in 1 2 3; do echo $((i * 2)); done", "for i in {1..9}; do ((i)); done", "[[ 1 -eq 1 ]]", "[[ -f x && $y == z ]]", "echo ${a[0]} ${a[@]} ${#a[@]}", "a[0]=1", "read x y", "unset x", "echo $(($# - 1))", "export A=$B", "printf '%s' \"$x\"", "git commit -m 'a[$(x)]'", "ls 2>&1 >&-", "wait -n", "declare -a a=(1 2)",
+		"i=0; while ((i < 3)); do ((i++)); done", "for ((i = 0; i < 3; i++)); do ls; done", "echo $((1 + 2))", "for i in 1 2 3; do echo $((i * 2)); done", "for i in {1..9}; do ((i)); done", "[[ 1 -eq 1 ]]", "[[ -f x && $y == z ]]", "echo ${a[0]} ${a[@]} ${#a[@]}", "a[0]=1", "read x y", "unset x", "echo $(($# - 1))", "export A=$B", "printf '%s' \"$x\"", "git commit -m 'a[$(x)]'", "ls 2>&1 >&-", "wait -n", "declare -a a=(1 2)", "declare -A m=([k]=v [l]=w)",
 	} {
 		a := Analyse(text, Options{Cwd: "/p", Home: "/h"})
 		unknown := slices.ContainsFunc(a.Parts, func(p Part) bool { return len(p.Unknown) > 0 })

@@ -152,6 +152,23 @@ func (w *walker) evaluates(p *Part, word *Word, arithmetic bool, by string) {
 	}
 }
 
+// declaredKind is what a declaration says a variable is, as far as its value is evaluated.
+type declaredKind struct {
+	number bool // or a reference to another variable: the value is arithmetic, or a name
+	array  bool // a value in parentheses is expanded like words of the line
+}
+
+func (w *walker) assignedValue(p *Part, text *Word, kind declaredKind, by string) {
+	switch {
+	case kind.number:
+		w.evaluates(p, text, true, by)
+	case strings.HasPrefix(text.Value, "("):
+		w.evaluates(p, text, false, by)
+	case kind.array && text.Unknown():
+		w.late.FromOutside(by + " expands " + text.Text)
+	}
+}
+
 func plainSubscript(s string) bool {
 	s, _, _ = strings.Cut(s, "]")
 	return s == "@" || s == "*" || expand.IsNumber(s)
@@ -159,11 +176,9 @@ func plainSubscript(s string) bool {
 
 // assigned notes what an assignment that is a word of a declaration evaluates: the subscript, and
 // the value when the variable is a number or a reference.
-func (w *walker) assigned(p *Part, word *Word, value bool, by string) {
+func (w *walker) assigned(p *Part, word *Word, kind declaredKind, by string) {
 	name, text, _ := strings.Cut(word.Value, "=")
-	if value {
-		w.evaluates(p, &Word{Text: word.Text, Value: text, Flags: word.Flags}, true, by)
-	}
+	w.assignedValue(p, &Word{Text: word.Text, Value: text, Flags: word.Flags}, kind, by)
 	if word.Unknown() && word.Prefix <= len(name) {
 		w.evaluates(p, word, false, by)
 		return
@@ -194,7 +209,7 @@ func (w *walker) evaluators(p *Part, name string, args []Word) {
 			w.evaluates(p, &args[k], true, "let")
 		}
 	case "declare", "typeset", "local", "readonly", "export":
-		w.declares(p, name, args, false)
+		w.declares(p, name, args, declaredKind{})
 	case "printf":
 		if len(args) > 1 && args[0].Value == "-v" {
 			w.evaluates(p, &args[1], false, "printf -v")
@@ -254,21 +269,22 @@ func (w *walker) callbacks(p *Part, by string, args []Word, programs, texts stri
 
 // declares handles a declaration that is reached through "command" or "builtin", or has words of which the
 // shell makes assignments only when it runs.
-// value tells whether the variables are numbers or references; what it is afterwards is returned.
-func (w *walker) declares(p *Part, by string, args []Word, value bool) bool {
+// What its options say the variables are is added to kind.
+func (w *walker) declares(p *Part, by string, args []Word, kind declaredKind) declaredKind {
 	for k := range args {
 		v := args[k].Value
 		switch {
 		case args[k].Static() && len(v) > 1 && (v[0] == '-' || v[0] == '+'):
-			value = value || v[0] == '-' && strings.ContainsAny(v, "in")
+			kind.number = kind.number || v[0] == '-' && strings.ContainsAny(v, "in")
+			kind.array = kind.array || v[0] == '-' && strings.ContainsAny(v, "aA")
 			if v[0] == '-' && strings.Contains(v, "n") && by != "export" {
 				w.late.FromOutside(by + " " + v + " makes names stand for what a variable holds")
 			}
 		default:
-			w.assigned(p, &args[k], value, by)
+			w.assigned(p, &args[k], kind, by)
 		}
 	}
-	return value
+	return kind
 }
 
 // promptText notes the variables whose value the shell expands or runs by itself.
@@ -424,25 +440,25 @@ func (w *walker) evaluatedTests(p *Part) {
 // their own.
 func (w *walker) declared(p *Part, c *syntax.DeclClause) {
 	by := c.Variant.Value
-	value := false
+	var kind declaredKind
 	for k, a := range c.Args {
 		switch out := &p.Assigns[k]; {
 		case a.Naked && a.Name == nil:
-			value = w.declares(p, by, p.Words[k+1:k+2], value)
-		case value && !a.Naked:
+			kind = w.declares(p, by, p.Words[k+1:k+2], kind)
+		case !a.Naked && a.Array == nil:
 			text := Word{Text: p.Words[k+1].Text, Value: out.held}
 			if !out.Static {
 				text.Flags = expand.Unknown
 			}
-			w.evaluates(p, &text, true, by)
+			w.assignedValue(p, &text, kind, by)
 		}
 	}
 }
 
-// arrayTexts is what stands quoted in an array, where nothing expands it yet.
-func arrayTexts(a *syntax.ArrayExpr) string {
+// quotedTexts is what stands quoted below a node, where nothing expands it yet.
+func quotedTexts(n syntax.Node) string {
 	var b strings.Builder
-	syntax.Walk(a, func(n syntax.Node) bool {
+	syntax.Walk(n, func(n syntax.Node) bool {
 		if q, ok := n.(*syntax.SglQuoted); ok {
 			b.WriteString(q.Value)
 			b.WriteByte(' ')

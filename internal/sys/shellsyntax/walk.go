@@ -37,7 +37,8 @@ type walker struct {
 	forms0    []Form                // the same for forms
 	found     []expand.Substitution // in the words being read
 	late      *later
-	reading   int // the part that is being settled
+	reading   int  // the part that is being settled
+	maps      bool // what is being declared are maps
 }
 
 // pendingInner is a program found in the arguments of the part that is being read.
@@ -378,6 +379,7 @@ func (w *walker) declClause(c *syntax.DeclClause, st *dirs, h held) {
 		if a.Naked && a.Name == nil && a.Value != nil {
 			word := w.r.Read(a.Value, &subs)
 			p.Words = append(p.Words, word)
+			w.maps = w.maps || strings.HasPrefix(word.Value, "-") && strings.Contains(word.Value, "A")
 			p.Assigns = append(p.Assigns, Assign{Name: word.Text, Naked: true, Odd: true})
 			continue
 		}
@@ -385,6 +387,7 @@ func (w *walker) declClause(c *syntax.DeclClause, st *dirs, h held) {
 		w.promptText(p.Assigns[len(p.Assigns)-1])
 		p.Words = append(p.Words, Word{Text: w.r.Source(a), Canon: w.r.Source(a), Value: w.r.Source(a), Flags: expand.Unknown})
 	}
+	w.maps = false
 	p.Forms = []Form{{Name: c.Variant.Value}}
 	p.noteEvals()
 	w.declared(&p, c)
@@ -437,8 +440,17 @@ func (w *walker) assign(a *syntax.Assign, subs *[]expand.Substitution) Assign {
 		}
 		got := w.r.Nested(n, n == nodeOrNil(a.Index), false, subs)
 		out.evals = out.evals || got&expand.Evals != 0
-		if a.Array != nil {
-			out.held = arrayTexts(a.Array)
+	}
+	if a.Array != nil {
+		out.held = quotedTexts(a.Array)
+		for _, elem := range a.Array.Elems {
+			// The keys of a map are text, unless it is expanded once more.
+			if elem.Index != nil && (!w.maps || strings.ContainsAny(quotedTexts(elem.Index), "$`")) {
+				out.evals = out.evals || w.r.Nested(elem.Index, true, false, nil)&expand.Evals != 0
+				if text := quotedTexts(elem.Index); strings.ContainsAny(text, "$`") {
+					*subs = append(*subs, expand.Substitution{Text: text})
+				}
+			}
 		}
 	}
 	if !a.Naked {
