@@ -12,6 +12,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/policy"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
+	"github.com/myelin-agent/myelin/internal/sys/transport"
 )
 
 // Settings are the settings of a folder as a session would read them, without a session. Close ends
@@ -259,8 +260,13 @@ func SettingsSchema() (json.RawMessage, error) { return config.Schema(sections()
 // ShowPolicy tells the limits of an organisation that are in force; refresh asks for them anew first.
 func (x *Settings) ShowPolicy(ctx context.Context, refresh bool) (json.RawMessage, string, error) {
 	state := x.s.live.State()
+	vars, _ := state.Env()
+	web, err := transport.Client(x.s.env.With(vars, false).Value)
+	if err != nil {
+		return nil, "", &ExitError{codeSettings, err}
+	}
 	client, err := policy.Open(policy.Options{
-		Setting: setting(state, "policyLimits", policy.Setting{}), Dir: filepath.Join(x.s.places.Home, "cache"),
+		HTTP: web, Setting: setting(state, "policyLimits", policy.Setting{}), Dir: filepath.Join(x.s.places.Home, "cache"),
 	})
 	if err != nil {
 		return nil, "", &ExitError{codeSettings, fmt.Errorf("policyLimits: %w", err)}

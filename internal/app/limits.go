@@ -44,7 +44,7 @@ func (s *Session) buildPolicy(ctx context.Context, state *config.State) error {
 // openPolicy begins to follow the limits of an organisation.
 func (s *Session) openPolicy(set policy.Setting) (*policy.Client, error) {
 	client, err := policy.Open(policy.Options{
-		Setting: set, Dir: filepath.Join(s.rooms.settings.places.Home, "cache"), Now: s.effects.Now,
+		Setting: set, HTTP: s.rooms.web, Dir: filepath.Join(s.rooms.settings.places.Home, "cache"), Now: s.effects.Now,
 		Changed: s.enterPolicy,
 		Report:  func(text string) { s.early(proto.Notice{Level: "warning", Text: text}) },
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/providers/offline"
 	"github.com/myelin-agent/myelin/internal/providers/record"
 	"github.com/myelin-agent/myelin/internal/providers/script"
+	"github.com/myelin-agent/myelin/internal/sys/transport"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -46,7 +47,7 @@ func newModels(o Options, env config.Environ, state *config.State, run helperRun
 			return run.output(ctx, helper{name: "the program for AWS credentials", words: append([]string{name}, args...)})
 		},
 	}
-	client, err := discover.HTTPClient(env.Value)
+	client, err := transport.Client(env.Value)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -15,9 +16,9 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/feature/task"
 	"github.com/myelin-agent/myelin/internal/feature/todo"
-	"github.com/myelin-agent/myelin/internal/providers/discover"
 	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/transport"
 	"github.com/myelin-agent/myelin/internal/sys/twotier"
 	"github.com/myelin-agent/myelin/internal/tools/ask"
 	"github.com/myelin-agent/myelin/internal/tools/bash"
@@ -190,7 +191,7 @@ func (s *Session) webFetch() tool.Tool {
 		Cache: func(ctx context.Context, key string, load func(context.Context) ([]byte, error)) ([]byte, error) {
 			return s.rooms.pages.Get(ctx, twotier.SessionKey(s.part.session.Get().ID, "WebFetch", []byte(key)), load)
 		},
-		Opens: s.opens, Proxy: discover.Proxy(s.rooms.env().Value),
+		Opens: s.opens, Proxy: transport.Proxy(s.rooms.env().Value), TLS: s.rooms.web.Transport.(*http.Transport).TLSClientConfig,
 		UserAgent: "myelin/" + s.opts.Version, Now: s.effects.Now,
 	})
 }

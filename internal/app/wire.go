@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,6 +41,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+	"github.com/myelin-agent/myelin/internal/sys/transport"
 	"github.com/myelin-agent/myelin/internal/sys/twotier"
 	"github.com/myelin-agent/myelin/internal/tools/bash"
 	"github.com/myelin-agent/myelin/internal/tools/structured"
@@ -63,6 +65,7 @@ type rooms struct {
 	hooks      *hook.Hooks
 	gate       *gate.Gate
 	box        *confine.Confiner
+	web        *http.Client   // of everything but the models, as the environment asks for it
 	guard      *outside.Guard // of what runs outside of the sandbox
 	finder     proc.Finder    // of programs that are run for the session itself
 	classifier *permission.Classifier
@@ -231,6 +234,9 @@ func (s *Session) buildSettings(ctx context.Context) (trust.Decision, error) {
 		next.Config = state
 		return &next
 	})
+	if s.rooms.web, err = transport.Client(s.rooms.env().Value); err != nil {
+		return decision, &ExitError{codeSettings, err}
+	}
 	return decision, s.buildPolicy(ctx, state)
 }
 
@@ -339,7 +345,7 @@ func (s *Session) hookConfig() hook.Config {
 		Ask: func(ctx context.Context, model, text string) (string, error) {
 			return s.askHook(ctx, model, text)
 		},
-		Start: s.startHook, Inside: r.temp(),
+		Start: s.startHook, Inside: r.temp(), HTTP: r.web,
 		Confines: func(x *hook.Handler) bool {
 			if !x.Confine {
 				return false

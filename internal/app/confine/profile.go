@@ -25,7 +25,7 @@ func (c *Confiner) profile(how tool.Confinement) sandbox.Config {
 		FilesFree: setting(state, "sandbox.filesystem.disabled", false), UnixSockets: setting(state, "sandbox.network.allowAllUnixSockets", false),
 		AllowPartial: c.Wanted() == "on", Nested: c.weaker(), Bwrap: setting(state, "sandbox.bwrapPath", ""),
 		Quarantine: filepath.Join(g.SessionDir(), "quarantine"),
-		Network:    sandbox.Network{Decide: c.decideHost, Upstream: c.upstream()}, Container: c.engine(),
+		Network:    sandbox.Network{Decide: c.decideHost, Upstream: c.upstream(), Direct: c.direct}, Container: c.engine(),
 	}
 	out.Write = append(out.Write, c.paths("sandbox.filesystem.allowWrite")...)
 	out.DenyWrite = append(c.paths("sandbox.filesystem.denyWrite"), c.rulePaths(permission.DenyList, "Edit")...)

@@ -3,11 +3,15 @@ package confine
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/transport"
 )
 
 // ignored are the violations of a command that the settings want no report of. They stay refused.
@@ -45,7 +49,39 @@ func (c *Confiner) upstream() string {
 	if port := setting(state, "sandbox.network.socksProxyPort", 0); port != 0 {
 		return fmt.Sprintf("socks5://127.0.0.1:%d", port)
 	}
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"} {
+		if v := c.given.Env().Value(name); v != "" {
+			if !strings.Contains(v, "://") {
+				v = "http://" + v
+			}
+			return strings.Replace(v, "socks5h://", "socks5://", 1) // names are looked up by the proxy in any case
+		}
+	}
 	return ""
+}
+
+// direct reports a host that NO_PROXY names. A proxy that the settings choose is for all hosts.
+func (c *Confiner) direct(to netname.Endpoint) bool {
+	state := c.given.Config()
+	if setting(state, "sandbox.network.httpProxyPort", 0) != 0 || setting(state, "sandbox.network.socksProxyPort", 0) != 0 {
+		return false
+	}
+	req := &http.Request{URL: &url.URL{Scheme: "https", Host: to.String()}}
+	over, err := transport.Proxy(c.given.Env().Value)(req)
+	if err == nil && over == nil { // only one of the two schemes may have a proxy
+		req.URL.Scheme = "http"
+		over, err = transport.Proxy(c.given.Env().Value)(req)
+	}
+	return err == nil && over == nil
+}
+
+// redacted is an address without its password.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	return u.Redacted()
 }
 
 // masked lists what the settings want masked, which is kept from commands instead.
@@ -100,7 +136,7 @@ func (c *Confiner) Facts() []Fact {
 		add("automatic allow", "info", "on: a confined command needs no question")
 	}
 	if up := c.upstream(); up != "" {
-		add("proxy", "info", "allowed connections go through %s, after they were decided here", up)
+		add("proxy", "info", "allowed connections go through %s, after they were decided here", redacted(up))
 	}
 	for _, name := range c.masked() {
 		add("sandbox.credentials", "warning", "%s: masking is not built; it is kept from commands instead", name)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
 
 func TestKeysOfServicesAreScrubbed(t *testing.T) {
@@ -29,6 +30,35 @@ func TestScrubbingIsOnUnlessItIsClearlyOff(t *testing.T) {
 		for _, name := range []string{"MYELIN_SUBPROCESS_ENV_SCRUB", "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"} {
 			if got := Scrubs(config.EnvironOf([]string{name + "=" + value})); got != want {
 				t.Errorf("%s=%q: %v", name, value, got)
+			}
+		}
+	}
+}
+
+// TestKF138_ConnectionsGoOverTheProxyOfTheEnvironment asks where a connection out of the sandbox goes.
+func TestKF138_ConnectionsGoOverTheProxyOfTheEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		env      []string
+		upstream string
+		direct   []string
+	}{
+		{nil, "", nil},
+		{[]string{"HTTPS_PROXY=http://u:p@proxy:1"}, "http://u:p@proxy:1", nil},
+		{[]string{"https_proxy=proxy:1", "NO_PROXY=a.test"}, "http://proxy:1", []string{"a.test"}},
+		{[]string{"ALL_PROXY=socks5h://proxy:1", "no_proxy=.b.test"}, "socks5://proxy:1", []string{"x.b.test"}},
+		{[]string{"HTTP_PROXY=http://proxy:2"}, "http://proxy:2", nil},
+	} {
+		k := New(Given{Config: func() *config.State { return &config.State{} }, Env: func() config.Environ { return config.EnvironOf(c.env) }})
+		if got := k.upstream(); got != c.upstream {
+			t.Errorf("%q: over %q, want %q", c.env, got, c.upstream)
+		}
+		for _, name := range []string{"a.test", "x.b.test", "c.test"} {
+			to, err := netname.ParsePort(name, 443)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := k.direct(to); c.upstream != "" && got != slices.Contains(c.direct, name) {
+				t.Errorf("%q: %s directly: %v", c.env, name, got)
 			}
 		}
 	}

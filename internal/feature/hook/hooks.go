@@ -68,7 +68,7 @@ type Config struct {
 	// Callback runs handlers a host registered. Nil: none did.
 	Callback func(ctx context.Context, event Name, match string, input json.RawMessage) []HostAnswer
 
-	HTTP       *http.Client        // nil: a client of its own that follows no redirect to another host
+	HTTP       *http.Client        // nil: the usual one. Redirects to another host are not followed in any case
 	HTTPLimits func() HTTPLimits   // the limits of this moment; nil: none
 	Getenv     func(string) string // for header values; nil: none has a value
 	Tell       func(proto.EventBody)
@@ -161,9 +161,7 @@ func New(cfg Config) *Hooks {
 	if cfg.Getenv == nil {
 		cfg.Getenv = func(string) string { return "" }
 	}
-	if cfg.HTTP == nil {
-		cfg.HTTP = plainClient()
-	}
+	cfg.HTTP = withinHost(cfg.HTTP)
 	if cfg.HTTPLimits == nil {
 		cfg.HTTPLimits = func() HTTPLimits { return HTTPLimits{} }
 	}

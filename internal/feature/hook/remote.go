@@ -18,14 +18,19 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/netname"
 )
 
-// plainClient follows redirects within one host only.
-func plainClient() *http.Client {
-	return &http.Client{CheckRedirect: func(req *http.Request, via []*http.Request) error {
+// withinHost is a copy of a client that follows redirects within one host only.
+func withinHost(client *http.Client) *http.Client {
+	var c http.Client
+	if client != nil {
+		c = *client
+	}
+	c.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if len(via) > 5 || !netname.Same(req.URL, via[0].URL) {
 			return errors.New("a redirect to another host is not followed")
 		}
 		return nil
-	}}
+	}
+	return &c
 }
 
 // post sends the input to a URL.

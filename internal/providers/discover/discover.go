@@ -47,7 +47,7 @@ type Config struct {
 	// wraps [exec.ErrNotFound] when there is none. Needed where Amazon's services are.
 	Run func(ctx context.Context, name string, args ...string) ([]byte, error)
 
-	HTTP    *http.Client // for models and probes; nil: see [HTTPClient]
+	HTTP    *http.Client // for models and probes; nil: see wire.DefaultClient
 	NoProbe bool         // never look for local servers
 	// Probes are where local servers are looked for; nil: their usual ports. Tests point elsewhere.
 	Probes []Probe

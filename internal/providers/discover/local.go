@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/providers/wire"
 )
 
 // Probe is a kind of local server and where one may be.
@@ -347,7 +348,7 @@ func listModels(ctx context.Context, client *http.Client, s service) ([]string, 
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	if client == nil {
-		client = http.DefaultClient
+		client = wire.DefaultClient()
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.baseURL, "/")+"/models", nil)
 	if err != nil {

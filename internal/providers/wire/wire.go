@@ -12,9 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -22,23 +22,15 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/sse"
+	"github.com/myelin-agent/myelin/internal/sys/transport"
 )
 
-// DefaultClient is the shared HTTP client of all providers: proxies from the environment, many
-// idle connections, and no overall time limit (a stream may take long; whoever reads it watches
-// for silence).
+// DefaultClient is the shared HTTP client of providers that were handed none: proxies from the
+// environment of the process, and no overall time limit.
 var DefaultClient = sync.OnceValue(func() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          64,
-		MaxIdleConnsPerHost:   16,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   15 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		WriteBufferSize:       64 << 10, // most requests are one write, for which the other side wakes once
-	}}
+	t := transport.Base()
+	t.Proxy = transport.Proxy(os.Getenv)
+	return &http.Client{Transport: t}
 })
 
 // Call is one request to a service.

@@ -48,6 +48,8 @@ type Network struct {
 	Decide func(ctx context.Context, to netname.Endpoint) Decision
 	// Upstream is a proxy ("http://host:port", "socks5://host:port") through which allowed connections go; empty: directly.
 	Upstream string
+	// Direct says which hosts are reached without Upstream; nil: none is.
+	Direct func(netname.Endpoint) bool
 	// Resolve looks a name up; nil: the system's way. For tests.
 	Resolve Resolver
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -157,7 +158,7 @@ func (n *network) dial(ctx context.Context, host string, port int) (net.Conn, er
 		return nil, refusal{why}
 	}
 	addrs, err := n.addresses(ctx, to, d.Local)
-	if n.cfg.Upstream != "" && !d.Local {
+	if n.over(to) && !d.Local {
 		// Names often cannot be resolved behind a proxy; what they lead to is then the proxy's to judge.
 		var r refusal
 		if errors.As(err, &r) || err != nil && to.Inside() != netname.Public {
@@ -200,7 +201,7 @@ func (n *network) addresses(ctx context.Context, to netname.Endpoint, local bool
 	found := []netip.Addr{to.Addr}
 	if !to.Addr.IsValid() {
 		var err error
-		if n.cfg.Upstream != "" && !local { // the answer is not needed, and often none comes
+		if n.over(to) && !local { // the answer is not needed, and often none comes
 			var stop context.CancelFunc
 			ctx, stop = context.WithTimeout(ctx, lookTime)
 			defer stop()
@@ -244,23 +245,31 @@ func dialSOCKS(ctx context.Context, up *url.URL, to netname.Endpoint) (net.Conn,
 	return dialer.(proxy.ContextDialer).DialContext(ctx, "tcp", to.String())
 }
 
+// over reports whether a host is reached through the user's own proxy.
+func (n *network) over(to netname.Endpoint) bool {
+	return n.cfg.Upstream != "" && (n.cfg.Direct == nil || !n.cfg.Direct(to))
+}
+
 // dialUpstream goes through the user's own proxy.
 func (n *network) dialUpstream(ctx context.Context, to netname.Endpoint) (net.Conn, error) {
 	up, err := url.Parse(n.cfg.Upstream)
-	if err != nil || up.Host == "" || (up.Scheme != "http" && up.Scheme != "socks5") {
-		return nil, fmt.Errorf("proxy %q: expected http://host:port or socks5://host:port", n.cfg.Upstream)
+	if err != nil || up.Host == "" || (up.Scheme != "http" && up.Scheme != "https" && up.Scheme != "socks5") {
+		return nil, fmt.Errorf("proxy %q: expected http://, https:// or socks5://host:port", n.cfg.Upstream)
 	}
 	if up.Scheme == "socks5" {
 		return dialSOCKS(ctx, up, to)
 	}
 	addr := up.Host
 	if up.Port() == "" {
-		addr = net.JoinHostPort(up.Hostname(), "80")
+		addr = net.JoinHostPort(up.Hostname(), map[string]string{"http": "80", "https": "443"}[up.Scheme])
 	}
 	dialer := net.Dialer{Timeout: dialTime}
 	c, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
+	}
+	if up.Scheme == "https" {
+		c = tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: up.Hostname()})
 	}
 	head := fmt.Sprintf("CONNECT %s HTTP/1.1\r\nHost: %s\r\n", to, to)
 	if up.User != nil {
