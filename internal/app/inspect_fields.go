@@ -39,7 +39,6 @@ func writers() map[string]string {
 		"prompt":     "feature/prompt, each round",
 		"hook":       "feature/hook, on load and when hooks run",
 		"todo":       "feature/todo, by the list's tools",
-		"notice":     "feature/notice, as things come and go",
 		"memory":     "feature/memory, when instruction files are loaded",
 
 		"permission.sandbox": "app, when the sandbox was looked at",

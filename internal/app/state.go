@@ -6,7 +6,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/memory"
-	"github.com/myelin-agent/myelin/internal/feature/notice"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/policy"
 	"github.com/myelin-agent/myelin/internal/feature/prompt"
@@ -41,7 +40,6 @@ type State struct {
 	Prompt     *prompt.State     `json:"prompt"`
 	Hook       *hook.State       `json:"hook"`
 	Todo       *todo.State       `json:"todo"`
-	Notice     *notice.State     `json:"notice"`
 	Memory     *memory.State     `json:"memory"`
 }
 
@@ -81,7 +79,6 @@ type parts struct {
 	prompt     store.Slice[prompt.State]
 	hook       store.Slice[hook.State]
 	todo       store.Slice[todo.State]
-	notice     store.Slice[notice.State]
 	memory     store.Slice[memory.State]
 }
 
@@ -90,7 +87,7 @@ func emptyState(p *Process) State {
 	return State{
 		Process: p, Session: &session.State{}, Permission: &permission.State{}, Trust: &trust.State{}, Tool: &Pool{},
 		Task: &task.State{}, Surfaces: &Surfaces{}, Cost: &cost.State{}, Shaping: &shaping.State{},
-		Transcript: &transcript.State{}, Prompt: &prompt.State{}, Hook: &hook.State{}, Todo: &todo.State{}, Notice: &notice.State{},
+		Transcript: &transcript.State{}, Prompt: &prompt.State{}, Hook: &hook.State{}, Todo: &todo.State{},
 		Memory: &memory.State{},
 	}
 }
@@ -110,7 +107,6 @@ func partsOf(s *store.Store[State]) parts {
 		prompt:     part(s, func(w *State) **prompt.State { return &w.Prompt }),
 		hook:       part(s, func(w *State) **hook.State { return &w.Hook }),
 		todo:       part(s, func(w *State) **todo.State { return &w.Todo }),
-		notice:     part(s, func(w *State) **notice.State { return &w.Notice }),
 		memory:     part(s, func(w *State) **memory.State { return &w.Memory }),
 	}
 }

@@ -465,7 +465,7 @@ func TestKF011_OldConversationsStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, tr, k.user("still alive"))
-	side := transcript.Sidechain(expired[1].Path, "a")
+	side := filepath.Join(transcript.SessionDir(expired[1].Path), "subagents", "agent-a.jsonl")
 	put(t, side, "{}\n")
 	trash := filepath.Join(home, "trash")
 	var log bytes.Buffer
@@ -477,7 +477,7 @@ func TestKF011_OldConversationsStay(t *testing.T) {
 		t.Errorf("%d left, %v", len(left), err)
 	}
 	moved := filepath.Join(trash, transcript.Key("/w"), "s400.jsonl")
-	for _, p := range []string{moved, transcript.Sidechain(moved, "a")} {
+	for _, p := range []string{moved, filepath.Join(transcript.SessionDir(moved), "subagents", "agent-a.jsonl")} {
 		if _, err := os.Stat(p); err != nil {
 			t.Error(err)
 		}

@@ -37,16 +37,6 @@ func (d *doc) first(s span) byte {
 	return d.data[s.from]
 }
 
-// whole is the one value of the doc; none when it is no JSON.
-func (d *doc) whole() span {
-	from := d.skipBlanks(0)
-	to := d.scan(from, 0)
-	if to < 0 || d.skipBlanks(to) != len(d.data) {
-		return span{}
-	}
-	return span{from, to}
-}
-
 const maxDepth = 10_000 // as encoding/json
 
 // scan returns the index just behind the value that begins at i, -1 when there is none.

@@ -152,3 +152,13 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+// whole is the one value of the doc; none when it is no JSON.
+func (d *doc) whole() span {
+	from := d.skipBlanks(0)
+	to := d.scan(from, 0)
+	if to < 0 || d.skipBlanks(to) != len(d.data) {
+		return span{}
+	}
+	return span{from, to}
+}

@@ -121,11 +121,6 @@ func (s Shelf) Path(cwd, session string) string {
 // large results.
 func SessionDir(path string) string { return strings.TrimSuffix(path, ".jsonl") }
 
-// Sidechain is the transcript of a subagent of the session whose transcript is at path.
-func Sidechain(path, agent string) string {
-	return filepath.Join(SessionDir(path), "subagents", "agent-"+agent+".jsonl")
-}
-
 // folders of a working directory; of all of them when cwd is empty.
 func (s Shelf) folders(cwd string) ([]folder, error) {
 	var out []folder

@@ -358,36 +358,6 @@ func TestResumeAt(t *testing.T) {
 	}
 }
 
-func TestSidechains(t *testing.T) {
-	path := file(t)
-	k := &talk{}
-	side := transcript.Sidechain(path, "a7")
-	tr := create(t, side, transcript.Options{Session: "s", Agent: "a7"})
-	write(t, tr, k.user("task"), k.says("done"))
-	shut(t, tr)
-	meta := transcript.AgentMeta{AgentType: "explore", ToolUseID: "toolu_1", ParentAgentID: "a1"}
-	if err := transcript.WriteAgentMeta(side, meta); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := transcript.ReadAgentMeta(side); err != nil || got != meta {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if got := load(t, side, transcript.LoadOptions{}); texts(got.Messages) != "task | done" {
-		t.Errorf("%s", texts(got.Messages))
-	}
-	all, err := transcript.Sidechains(path)
-	if d := cmp.Diff(map[string]string{"a7": side}, all); d != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, d)
-	}
-	if all, err := transcript.Sidechains(filepath.Join(t.TempDir(), "x.jsonl")); err != nil || len(all) != 0 {
-		t.Errorf("%v, %v", all, err)
-	}
-	if _, err := transcript.ReadAgentMeta(path); err == nil {
-		t.Error("metadata of nobody")
-	}
-}
-
-// TestKF123_TwoFoldersWithOneKeyShareNothing: paths that differ in the characters the key drops.
 func TestKF123_TwoFoldersWithOneKeyShareNothing(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -123,19 +123,3 @@ func newest(marks []Mark, rel string) []Mark {
 		return true
 	})
 }
-
-// Forget takes trust in a folder back.
-func Forget(update func(func(*jsonc.Doc) error) error, key string) error {
-	return update(func(d *jsonc.Doc) error {
-		if d.Root().Get(keyProjects, key) == nil {
-			return nil
-		}
-		if err := d.Set([]string{keyProjects, key, keyPublic}, json.RawMessage("false")); err != nil {
-			return fmt.Errorf("take trust back: %w", err)
-		}
-		if err := d.Delete([]string{keyProjects, key, keyTrust}); err != nil {
-			return fmt.Errorf("take trust back: %w", err)
-		}
-		return nil
-	})
-}

@@ -185,11 +185,6 @@ func TestAgreementHoldsForTheSameWishesOnly(t *testing.T) {
 			t.Errorf("both were accepted, %s is not", h)
 		}
 	}
-	must(t, trust.Forget(w.update, dir))
-	must(t, trust.Forget(w.update, "/unknown"))
-	if d := w.decide(w.in(dir, hook("a"), allow)); d.State.State != trust.Untrusted {
-		t.Error("trust cannot be taken back")
-	}
 }
 
 func TestKF049_ScriptsAreWhatRuns(t *testing.T) {

@@ -84,12 +84,6 @@ func (e *Editor) Text() string {
 // Empty reports whether there is nothing in the draft.
 func (e *Editor) Empty() bool { return len(e.cells) == 0 }
 
-// AtStart and AtEnd report whether the cursor stands at an edge of the whole draft.
-func (e *Editor) AtStart() bool { return e.pos == 0 }
-
-// AtEnd reports whether the cursor stands behind everything.
-func (e *Editor) AtEnd() bool { return e.pos == len(e.cells) }
-
 // Before is the text before the cursor.
 func (e *Editor) Before() string {
 	var b strings.Builder

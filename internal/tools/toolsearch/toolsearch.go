@@ -47,19 +47,6 @@ func New(w World) tool.Tool {
 	)
 }
 
-// Listing names the tools that can be loaded, empty when there are none.
-func Listing(deferred []tool.Tool) string {
-	if len(deferred) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("Further tools, to be loaded with ToolSearch before they can be called:\n")
-	for _, t := range deferred {
-		b.WriteString(t.Spec().Name + "\n")
-	}
-	return b.String()
-}
-
 // result is the structured output.
 type result struct {
 	Matches []string `json:"matches"`

@@ -98,12 +98,3 @@ func TestTheNumberOfResultsIsBounded(t *testing.T) {
 		}
 	}
 }
-
-func TestListing(t *testing.T) {
-	if got := Listing(deferred()); !strings.HasSuffix(got, "CronCreate\nCronList\n") {
-		t.Error(got)
-	}
-	if Listing(nil) != "" {
-		t.Error("nothing is listed as something")
-	}
-}
