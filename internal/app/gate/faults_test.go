@@ -552,6 +552,30 @@ func TestKF113_AQuestionOffersNoForbiddenMode(t *testing.T) {
 	for _, o := range r.asked[0].Options {
 		offered = append(offered, o.ID)
 	}
+	for forbidden, want := range map[bool]bool{false: true, true: false} {
+		r := newRig(t, permission.Default, nil, says(proto.Answer{Behavior: "deny", By: "user"}), func(r *rig) {
+			r.given.Tool = func(name string) tool.Tool {
+				return tool.New(tool.Spec{Name: name, Schema: json.RawMessage(`{"type":"object"}`)},
+					func(context.Context, map[string]any, tool.Call) (tool.Result, error) {
+						return tool.Text("written"), nil
+					},
+					tool.Always[map[string]any](tool.Traits{Paths: []tool.PathUse{{Path: project + "/f", Intent: tool.Write}}}))
+			}
+			if forbidden {
+				r.state.Set(func(s *permission.State) *permission.State {
+					next, _ := s.WithAvailable(false, false, map[permission.Mode]string{permission.AcceptEdits: "the organisation forbids it"})
+					return next
+				})
+			}
+		})
+		r.call("Write", json.RawMessage(`{}`))
+		got := slices.ContainsFunc(r.asked[0].Options, func(o proto.Option) bool {
+			return slices.ContainsFunc(o.Updates, func(u proto.PermissionUpdate) bool { return u.Type == "setMode" })
+		})
+		if got != want {
+			t.Errorf("forbidden %v: offers to allow edits this session: %v", forbidden, got)
+		}
+	}
 	if r.asked[0].Kind != proto.AskPlan || !slices.Equal(offered, []string{"manual", "no"}) {
 		t.Errorf("offered %q", offered)
 	}
