@@ -194,7 +194,7 @@ func (l *Live) Reload(ctx context.Context) {
 	}
 	l.mu.Unlock()
 	next := load(ctx, l.opts.Options, old)
-	if err := next.Err(); err != nil {
+	if err := next.unusable(); err != nil {
 		// Only the start may be refused. The policy that was in force stays.
 		l.notice(err.Error() + "; what was in force stays in force")
 		return

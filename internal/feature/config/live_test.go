@@ -313,3 +313,26 @@ func TestAChangedHookIsReviewedBeforeItTakesEffect(t *testing.T) {
 		}
 	}
 }
+
+// TestKF114_ALockNobodyKeepsDoesNotKeepChangesOut: while a session runs it is told of, and rules that come
+// with it or after it hold; a policy helper that cannot be read leaves the policy as it was.
+func TestKF114_ALockNobodyKeepsDoesNotKeepChangesOut(t *testing.T) {
+	m := newMachine(t)
+	m.put("etc/myelin/managed-settings.json", `{"permissions": {"deny": ["A"]}}`)
+	l, _, notices := live(t, m, func(o *config.LiveOptions) { o.Poll, o.After = true, time.Hour })
+	m.put("etc/myelin/managed-settings.json", `{"permissions": {"deny": ["A", "B"]}, "forceLoginMethod": "console"}`)
+	l.Reload(t.Context())
+	m.put("home/.myelin/settings.json", `{"permissions": {"deny": ["C"]}}`)
+	l.Reload(t.Context())
+	if got := string(l.State().Lookup("permissions.deny").JSON()); got != `["C","A","B"]` {
+		t.Errorf("in force: %s", got)
+	}
+	m.put("etc/myelin/managed-settings.json", `{"policyHelper": "/usr/bin/policy"}`)
+	l.Reload(t.Context())
+	if got := string(l.State().Lookup("permissions.deny").JSON()); got != `["C","A","B"]` {
+		t.Errorf("a policy went with its helper: %s", got)
+	}
+	if text := next(t, notices); !strings.Contains(text, "policyHelper: is a string") || !strings.Contains(text, "stays in force") {
+		t.Errorf("told: %s", text)
+	}
+}

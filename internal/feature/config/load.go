@@ -68,6 +68,18 @@ func Load(ctx context.Context, opts Options) *Files { return load(ctx, opts, nil
 // settings file.
 func (f *Files) Err() error { return errors.Join(append([]error{f.err}, f.refused...)...) }
 
+// unusable is an error with which a session that runs keeps what it has: where the policy comes from is
+// not known. A lock that nobody can keep is none, for it would keep every other change out.
+func (f *Files) unusable() error {
+	errs := []error{f.err}
+	for _, p := range f.problems {
+		if k := f.cat.keys[p.Key]; p.Refuses && k != nil && k.Unkept == "" {
+			errs = append(errs, errors.New(p.String()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // load reads all sources; what is unchanged since prev is taken from there.
 func load(ctx context.Context, opts Options, prev *Files) *Files {
 	if opts.Now == nil {
