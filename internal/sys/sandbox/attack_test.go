@@ -83,6 +83,25 @@ var attacks = map[string]func(args []string) error{
 		}
 		return errnoErr(e)
 	},
+	"exchange": func(a []string) error {
+		for {
+			if err := unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_EXCHANGE); err != nil {
+				return err
+			}
+		}
+	},
+	"crowd": func([]string) error {
+		for range 20_000 {
+			pid, _, e := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+			for e == 0 && pid == 0 {
+				unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+			}
+			if e != 0 {
+				return e
+			}
+		}
+		return nil
+	},
 	"clone3": func([]string) error {
 		args := [11]uint64{0: unix.CLONE_NEWUSER, 4: uint64(unix.SIGCHLD)}
 		pid, _, e := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0)

@@ -24,7 +24,7 @@ var attempts = []func(*prison){
 	attempt11, attempt12, attempt13, attempt14, attempt15, attempt16, attempt17, attempt18, attempt19, attempt20,
 	attempt21, attempt22, attempt23, attempt24, attempt25, attempt26, attempt27, attempt28, attempt29, attempt30,
 	attempt31, attempt32, attempt33, attempt34, attempt35, attempt36, attempt37, attempt38, attempt39, attempt40,
-	attempt41, attempt42,
+	attempt41, attempt42, attempt43, attempt44, attempt45, attempt46, attempt47, attempt48,
 }
 
 // 1: plain writes outside.

@@ -25,6 +25,7 @@ type bwrapJob struct {
 	root       bool // the caller is the machine's root, whatever it is called inside
 	stays      bool // outlives this process
 	exists     func(string) bool
+	tmpSize    int64 // of the private /tmp, in bytes
 	standIn    func(path string, dir bool, open []string) (string, error)
 	helperArgs []string
 }
@@ -34,6 +35,7 @@ type step struct {
 	Kind mountKind `json:"k"`
 	Path string    `json:"p"`
 	From string    `json:"f,omitempty"` // what is mounted there; empty: the path itself
+	Size int64     `json:"s,omitempty"` // of memory, in bytes; 0: the system's bound
 }
 
 // args is the command line, without the program's name. steps are left to the helper if it makes them.
@@ -43,6 +45,9 @@ func (j bwrapJob) args(steps []step) []string {
 		a[0] = "--bind"
 	}
 	a = append(a, "--dev", "/dev")
+	if j.noUserns && j.tmpSize > 0 { // memory too, and devices alone are written to in the rest
+		a = append(a, "--size", strconv.FormatInt(j.tmpSize, 10), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
+	}
 	if j.nested {
 		// A fresh one is refused in many containers. The one that is there shows our own process.
 		a = append(a, "--ro-bind", "/proc", "/proc", "--tmpfs", fmt.Sprintf("/proc/%d", os.Getpid()))
@@ -82,6 +87,9 @@ func (j bwrapJob) args(steps []step) []string {
 func (s step) args() []string {
 	switch s.Kind {
 	case memory:
+		if s.Size > 0 {
+			return []string{"--size", strconv.FormatInt(s.Size, 10), "--tmpfs", s.Path}
+		}
 		return []string{"--tmpfs", s.Path}
 	case bindRW:
 		return []string{"--bind", cmp.Or(s.From, s.Path), s.Path}
@@ -91,9 +99,13 @@ func (s step) args() []string {
 
 // steps are the mounts, in order.
 func (j bwrapJob) steps() ([]step, error) {
-	out := []step{{Kind: memory, Path: "/run"}}
+	size := j.tmpSize
+	if !j.noUserns && !j.mounts {
+		size = 0 // an older bubblewrap cannot bound it
+	}
+	out := []step{{Kind: memory, Path: "/run", Size: size / 16}}
 	if !j.plan.free {
-		out = append(out, step{Kind: memory, Path: "/tmp"})
+		out = append(out, step{Kind: memory, Path: "/tmp", Size: size})
 		for _, path := range append([]string{"/run/current-system"}, j.show...) { // programs of some systems
 			if (within(path, "/tmp") || within(path, "/run")) && !j.plan.writable(path) && j.exists(path) {
 				out = append(out, step{Kind: bindRO, Path: path})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -86,7 +87,11 @@ func (s step) open() (source, error) {
 // attach mounts a source where it belongs.
 func (s source) attach() error {
 	if s.Kind == memory {
-		if err := unix.Mount("tmpfs", s.Path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+		options := "mode=0755"
+		if s.Size > 0 {
+			options += ",size=" + strconv.FormatInt(s.Size, 10)
+		}
+		if err := unix.Mount("tmpfs", s.Path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 			return fmt.Errorf("mount memory at %s: %w", s.Path, err)
 		}
 		return nil

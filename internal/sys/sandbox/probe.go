@@ -61,7 +61,7 @@ type kept struct {
 	Status Status    `json:"status"`
 }
 
-const keptVersion = 2
+const keptVersion = 3
 
 // cachedProbe takes the result of an earlier process if nothing it depends on has changed. Only a
 // full level is taken: what was missing may have been installed.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,7 +74,7 @@ func (b *Box) probe(ctx context.Context, cfg Config) Status {
 		st.Reason += "; Landlock: " + oneReason(err)
 		return st
 	}
-	st.Level, st.Backend, st.Missing = Partial, "landlock", partialGaps
+	st.Level, st.Backend, st.Missing = Partial, "landlock", slices.Concat(partialGaps, st.Missing)
 	if st.ABI < abiTCP {
 		st.Missing = append([]string{"no network at all: this kernel's Landlock does not know TCP"}, st.Missing...)
 	}

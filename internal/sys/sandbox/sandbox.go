@@ -51,6 +51,7 @@ type Box struct {
 	files *contentCache
 
 	probing sync.Mutex // held while one probe runs
+	tidied  sync.Once  // what killed programs left of their bounds was taken away
 
 	mu      sync.Mutex // guards all below
 	live    map[*Command]bool
@@ -98,6 +99,7 @@ type Command struct {
 
 	container *container // that it runs in; nil: it runs in none
 
+	limited *group  // what bounds it; nil: nothing does
 	probing *Status // of the probe this is part of; nil: a real command
 
 	looking sync.Mutex // guards before and the putting aside
@@ -175,6 +177,7 @@ func (c *Command) Finish(output string) Report {
 		if c.net != nil {
 			c.report.Violations = append(c.report.Violations, c.net.close()...)
 		}
+		c.report.Violations = append(c.report.Violations, c.unbound()...)
 		found, watched, notes := c.check(true)
 		c.looking.Lock()
 		c.plan.letGo()

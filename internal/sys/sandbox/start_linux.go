@@ -58,7 +58,12 @@ func (c *Command) startLinux(owner *proc.Owner, spec proc.Spec, level Level) err
 		c.net.close()
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	if err := c.greet(ours, o.Listen, setup.pass); err != nil {
+	ready := func() {
+		c.bound()
+		setup.pass()
+	}
+	if err := c.greet(ours, o.Listen, ready); err != nil {
+		c.unbound()
 		exit := c.Process.Stop("the sandbox could not be set up")
 		c.net.close()
 		return setup.failure(err, exit)
@@ -161,7 +166,7 @@ func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs *os.File) erro
 	major, minor := version("bubblewrap " + st.Version)
 	job := bwrapJob{
 		plan: c.plan, dir: dir, helper: helper, seccompFD: seccompFD, nested: c.cfg.Nested, stays: spec.Keep, root: os.Getuid() == 0, exists: exists,
-		noUserns: major > 0 || minor >= 8, mounts: st.Mounts, show: append([]string{dir, c.cfg.Dir}, c.cfg.visible()...),
+		tmpSize: tmpSize(), noUserns: major > 0 || minor >= 8, mounts: st.Mounts, show: append([]string{dir, c.cfg.Dir}, c.cfg.visible()...),
 		standIn:    c.box.standsIn(c.plan),
 		helperArgs: append([]string{helperArg, "run", strconv.Itoa(ordersFD), "--"}, argv...),
 	}

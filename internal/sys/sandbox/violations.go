@@ -98,6 +98,8 @@ func (r Report) Text() string {
 			sure = " (as its message says)"
 		}
 		switch {
+		case v.Operation == "limit":
+			fmt.Fprintf(&b, "limit: %s\n", v.Detail)
 		case v.Host != "":
 			fmt.Fprintf(&b, "connect to %s: %s. To allow it: sandbox.network.allowedDomains\n", v.Host, v.Detail)
 		case v.Operation == "read":
