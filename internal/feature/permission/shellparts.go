@@ -271,10 +271,18 @@ func (s *shellEval) byRule(p *shellsyntax.Part, bare *compiled, safe bool) (part
 	if why := notByPattern(p); why != "" {
 		return partVerdict{kind: BySafetyOption, why: why + "; a pattern does not cover that, only a rule for exactly this command", missing: s.missing(p)}, true
 	}
+	if p.Strange != "" && !namesCommand(r, p.Strange) {
+		return partVerdict{kind: BySafetyOption, why: p.Strange + " is not on the list of harmless sub-commands; a pattern covers it only where the rule names it", missing: s.missing(p)}, true
+	}
 	if bad := s.placeVerdict(p, r); bad.why != "" {
 		return bad, true
 	}
 	return partVerdict{ok: true, kind: ByRule, rule: r}, true
+}
+
+// namesCommand tells whether a rule begins with a program and its sub-command.
+func namesCommand(r *compiled, command string) bool {
+	return strings.HasPrefix(r.shell.pattern.parts[0]+" ", command+" ")
 }
 
 // BySafetyOption is the kind of questions about options that run programs.

@@ -36,7 +36,7 @@ func (s *shellEval) missing(p *shellsyntax.Part) string {
 	if s.leaves || p.FromInput(form) {
 		return s.exactly(p)
 	}
-	if prefix := commandPrefix(words); prefix > 0 && notByPattern(p) == "" && s.placeVerdict(p, nil).why == "" {
+	if prefix := commandPrefix(words); prefix > 0 && notByPattern(p) == "" && p.Strange == "" && s.placeVerdict(p, nil).why == "" {
 		return "Bash(" + spellWords(words[:prefix]) + " *)"
 	}
 	if len(words) == 1 && (isInterpreter(form.Name) || isExecWrapper(form.Name) || isRunner(form.Name)) {

@@ -179,11 +179,17 @@ func (d *describer) options() {
 		d.option(o)
 	}
 	if d.spec.Runs && d.a.Strange != "" {
-		d.runsProgram("has a sub-command that is not on the list of harmless ones: " + strings.TrimSpace(d.a.Sub+" "+d.a.Strange))
+		d.strange(strings.TrimSpace(d.a.Sub + " " + d.a.Strange))
 	}
 	if d.spec.Runs && d.a.Maybe {
 		d.runsProgram("has a word that is only known at run time and may be an option")
 	}
+}
+
+// strange notes a sub-command that nobody lists.
+func (d *describer) strange(sub string) {
+	d.not(d.name + " " + sub + " is not known to only read")
+	d.p.Strange = d.name + " " + sub
 }
 
 // option notes what one known option does.

@@ -34,7 +34,7 @@ func (d *describer) git() {
 	name := d.words[g.Sub].Text
 	sub := options.Find("git").Sub(name)
 	if sub == nil {
-		d.runsProgram("has a sub-command that is not on the list of harmless ones: " + name)
+		d.strange(name)
 		d.gitOperands(g.Sub)
 		d.gitRuns(name, "")
 		return
@@ -276,6 +276,9 @@ func (d *describer) gitRuns(name, first string) {
 			d.runsProgram("bisect run runs a program")
 			d.innerWords(d.words[ops[0]+1:])
 		}
+	case "filter-branch", "difftool", "mergetool", "instaweb", "gui", "citool", "gitk", "send-email", "svn", "p4", "cvsserver", "daemon", "shell",
+		"remote-ext", "remote-fd", "web--browse", "hook", "for-each-repo", "bugreport", "diagnose", "credential", "fast-import":
+		d.runsProgram(name + " runs programs, or does what it is told by a file")
 	case "notes":
 		switch {
 		case first == "edit", (first == "add" || first == "append") && !d.hasOption("-m", "-F", "-C", "--message", "--file", "--reuse-message"):

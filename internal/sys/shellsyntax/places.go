@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
@@ -30,7 +31,13 @@ func (p *Part) Places(yield func(PathUse) bool) {
 		if k.mount {
 			value = mounted(value)
 		}
-		for v := range pieces(value) {
+		if w.Unknown() {
+			if w.Prefix == 0 {
+				value = strings.TrimLeft(value, "/") // below a place that is not known: only what is protected anywhere counts
+			}
+			value += " " + defaults(w.Text)
+		}
+		for v := range pieces(strings.TrimSpace(value)) {
 			for _, d := range p.dirs.list {
 				u := PathUse{Text: w.Text, Intent: Write, Guess: true, Only: k.read, Unknown: w.Unknown(), Glob: w.Glob()}
 				if u.Path = absolute(d, v, p.dirs.home); !strings.HasPrefix(v, "~") {
@@ -40,6 +47,26 @@ func (p *Part) Places(yield func(PathUse) bool) {
 					return
 				}
 			}
+		}
+	}
+}
+
+// defaults are the texts that stand for a variable which is not set: ${X:-text}.
+func defaults(source string) string {
+	var out []string
+	for rest := source; ; {
+		_, after, ok := strings.Cut(rest, "${")
+		if !ok {
+			return strings.Join(out, " ")
+		}
+		rest = after
+		n := 0
+		for n < len(after) && expand.IsName(after[:n+1]) {
+			n++
+		}
+		text, _, _ := strings.Cut(after[n:], "}")
+		if text = strings.TrimPrefix(text, ":"); text != "" && strings.IndexByte("-=+", text[0]) >= 0 {
+			out = append(out, text[1:])
 		}
 	}
 }
@@ -135,6 +162,10 @@ func (p *Part) operandKinds(kinds []wordKind, a *cmdline.Args, form Form, name s
 		}
 	case "container":
 		mark(ops, text)
+	case "url":
+		if name == "ssh" || name == "autossh" || name == "mosh" {
+			mark(ops[min(1, len(ops)):], text) // the words of a command on another machine
+		}
 	case "remote":
 		for _, i := range ops {
 			if head, _, ok := strings.Cut(p.Words[i].Value, ":"); ok && head != "" && !strings.ContainsAny(head, "/~.") {
@@ -144,6 +175,11 @@ func (p *Part) operandKinds(kinds []wordKind, a *cmdline.Args, form Form, name s
 	}
 	if p.ReadOnly {
 		mark(ops, read)
+	}
+	if (name == "kubectl" || name == "oc") && a.Sub == "exec" && a.Dashes > 0 {
+		for i := a.Dashes; i < len(p.Words); i++ {
+			kinds[i-form.At].text = true
+		}
 	}
 	if name == "docker" || name == "podman" || name == "kubectl" || name == "oc" {
 		if a.Sub == "cp" || strings.HasSuffix(a.Sub, " cp") {

@@ -105,6 +105,7 @@ type Part struct {
 	Uses    []PathUse // what it reads, writes and removes, redirections included
 	Hosts   []string  // hosts it names, lower case, perhaps with a port
 	Exec    []string  // why a pattern over its arguments cannot vouch for it: options and operands that run programs
+	Strange string    // a sub-command, with its program, that is not on the list of harmless ones: only a rule that names it vouches for it
 	Unknown []string  // what about it cannot be known before it runs and may be any program
 	Loose   []string  // what about its arguments is only known at run time
 

@@ -59,9 +59,10 @@ git: cherry | ro | -v --verbose --abbrev?
 git: diff-tree | ro digits | @log --root --stdin~ -m -s -c --cc --no-commit-id --always --merge-base
 git: diff-index diff-files range-diff | op=read | @log --cached --merge-base -0 -1 -2 -3 --base --ours --theirs --creation-factor" --no-dual-color --left-only --right-only --diff-merges"
 git: check-attr check-mailmap check-ref-format column interpret-trailers mailinfo patch-id stripspace symbolic-ref update-ref update-index write-tree commit-tree hash-object mktree mktag read-tree unpack-file merge-base-tree merge-tree merge-file rerere replace show-branch sparse-checkout verify-commit verify-tag verify-pack whatchanged request-pull mailsplit pack-objects unpack-objects index-pack prune-packed update-server-info fmt-merge-msg get-tar-commit-id | op=- | -a -z -q -v -d -m" -p" -s -u -w -F< --all --stdin --quiet --verbose --delete --short --cached --refresh --add --remove --force-remove --chmod: --assume-unchanged --no-assume-unchanged --skip-worktree --no-skip-worktree --index-info --really-refresh --path: --type" -t" -n --list -l --cone --no-cone --sparse-index --merge-base" --write-tree --name-only --messages --no-messages --raw
-git: fast-export fast-import | op=- | --all --progress" --signed-tags" --tag-of-filtered-object" -M -C --export-marks> --import-marks< --import-marks-if-exists< --refspec" --anonymize --full-tree --no-data --quiet --stats --force --date-format" --max-pack-size" --depth" --done --export-pack-edges>
+git: fast-export | op=- | --all --progress" --signed-tags" --tag-of-filtered-object" -M -C --export-marks> --import-marks< --import-marks-if-exists< --refspec" --anonymize --full-tree --no-data --quiet --stats --force --date-format" --max-pack-size" --depth" --done --export-pack-edges>
 git: checkout-index | op=- | -a -f -n -q -u -z --all --force --no-create --quiet --index --prefix> --stage" --temp --stdin
-git: lfs | op=- | -a -f -n --all --force --dry-run --prune --recent --include" --exclude" --json --name-only --size --long --debug
+git: lfs | op=- |
+git lfs: fetch pull push ls-files status track untrack env version checkout prune lock unlock locks logs fsck dedup | op=- | -a -f -n --all --force --dry-run --prune --recent --include" --exclude" --json --name-only --size --long --debug
 `
 
 // gitLogOptions are the harmless options of log, diff, show and their like, and those that write or run.
