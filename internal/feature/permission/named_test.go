@@ -117,3 +117,26 @@ func TestKF149_ExactRuleIsNotExactWithAddedWords(t *testing.T) {
 		t.Errorf("the rule for exactly this does not hold: %s", d.Reason.Text)
 	}
 }
+
+// FuzzPatternRule looks for a command that a pattern allows although it plainly names a protected place or home.
+func FuzzPatternRule(f *testing.F) {
+	for _, s := range []string{"--out=%s", "-o%s", "a,%s", "x@%s", "'{%s}'", "\"$X\"/%s", "${X:-%s}", "-I %s", "--x=y:%s"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, shape string) {
+		if strings.Count(shape, "%s") != 1 || strings.ContainsAny(shape, "#\n\\'\"`$*?[") {
+			return
+		}
+		for _, place := range []string{".git/hooks/x", "/etc/passwd", "~/.ssh/x"} {
+			at := strings.Index(shape, "%s")
+			if at > 0 && !strings.ContainsRune("=@:,;{} ", rune(shape[at-1])) || strings.Contains(shape, "://") || strings.Contains(shape, "grep") || strings.Contains(shape, "run") ||
+				strings.Contains(shape, "testName") || strings.Contains(shape, "test-name") {
+				return
+			}
+			command := "mytool " + strings.Replace(shape, "%s", place, 1)
+			if d := decideShell(command, plainPolicy(Rule{List: AllowList, Text: "Bash(mytool *)"})); d.Behavior == Allow && strings.Contains(command, " ") && strings.HasPrefix(command, "mytool ") && !strings.ContainsAny(shape, "(){}<>|&;~/.-") {
+				t.Errorf("%s is allowed", command)
+			}
+		}
+	})
+}

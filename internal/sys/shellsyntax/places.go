@@ -32,7 +32,7 @@ func (p *Part) Places(yield func(PathUse) bool) {
 			value = mounted(value)
 		}
 		if w.Unknown() {
-			if w.Prefix == 0 {
+			if w.Prefix == 0 && !strings.HasPrefix(w.Text, "~") {
 				value = strings.TrimLeft(value, "/") // below a place that is not known: only what is protected anywhere counts
 			}
 			value += " " + defaults(w.Text)
