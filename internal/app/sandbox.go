@@ -33,7 +33,7 @@ func newConfiner(s *Session) *confine.Confiner {
 	return confine.New(confine.Given{
 		Context: s.ctx, Config: s.config, Env: s.rooms.env, Places: p, State: s.part.permission,
 		Policy: func() permission.Policy { return s.rooms.gate.Policy() }, Planning: s.planning,
-		Temp: s.rooms.temp, SessionDir: s.rooms.dir, ProjectKey: func() string { return filepath.Base(s.rooms.shelf().Dir(p.Start)) },
+		Temp: s.rooms.temp, SessionDir: s.rooms.dir, ProjectKey: func() string { return filepath.Base(s.part.session.Get().ProjectDir) },
 		Owner: s.rooms.owner, Hold: func() func() { return s.rooms.settings.live.Hold() },
 		DropIn: s.opts.DropIn, Answers: s.opts.Answers, Ask: s.asks.Put, Classify: s.classifyHost,
 		NewID: func() string { return s.effects.NewID() }, Grant: s.grant,

@@ -157,9 +157,10 @@ func (st *streaming) take(e any) {
 	switch e := e.(type) {
 	case provider.Start:
 		st.started, st.response, st.usage = true, e.ID, e.Usage
-		if st.response == "" {
+		if st.response == "" || st.responses[st.response] { // an id from outside is no identity
 			st.response = st.cfg.Effects.NewID()
 		}
+		st.responses[st.response] = true
 		st.emit(proto.AnswerStarted{
 			Response: st.response, Model: st.name, Usage: e.Usage,
 			TTFTMS: st.cfg.Effects.Now().Sub(st.began).Milliseconds(),

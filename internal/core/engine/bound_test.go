@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/core/tool"
 )
 
 // deaf streams a text and then nothing for an hour, whatever becomes of its context.
@@ -92,4 +94,74 @@ func TestKF124_ASlowReaderDoesNotTripTheWatchdog(t *testing.T) {
 		equal(t, r.ended.Reason, proto.EndCompleted)
 		equal(t, len(r.model.requests), 1)
 	})
+}
+
+func badEnd() reply {
+	return failing(provider.Error{Kind: provider.KindEnd, Message: "the answer ended with abort"})
+}
+
+func TestKF130_ABadEndIsAskedAgainTwiceAndThenTold(t *testing.T) {
+	r := newRig(nil, badEnd(), badEnd(), badEnd(), badEnd(), badEnd())
+	r.run(t.Context(), nil)
+	equal(t, len(r.model.requests), 3)
+	equal(t, r.ended.Reason, proto.EndAPI)
+	equal(t, strings.Contains(r.ended.API.Message, "abort"), true)
+
+	r = newRig(nil, badEnd(), answer(msg.StopEndTurn, say("ok")))
+	r.run(t.Context(), nil)
+	equal(t, r.ended.Reason, proto.EndCompleted)
+
+	r = newRig(nil, cut("half", provider.KindEnd), answer(msg.StopEndTurn, say(" and half")))
+	r.run(t.Context(), nil)
+	equal(t, r.ended.Text, "half and half")
+}
+
+func TestKF133_APausingServiceIsBounded(t *testing.T) {
+	pauses := func() []reply {
+		var out []reply
+		for range 50 {
+			out = append(out, answer(msg.StopPause, say("on ")))
+		}
+		return out
+	}
+	r := newRig(nil, pauses()...)
+	r.cfg.Limits.Rounds = 3
+	r.run(t.Context(), nil)
+	equal(t, len(r.model.requests), 3)
+	equal(t, r.ended.Reason, proto.EndMaxRounds)
+
+	r = newRig(nil, pauses()...)
+	r.run(t.Context(), nil)
+	equal(t, len(r.model.requests), 6)
+	equal(t, r.ended.Reason, proto.EndRepetition)
+}
+
+// The id of an answer comes from outside and may never change.
+func TestKF132_AnIdFromOutsideIsNoIdentity(t *testing.T) {
+	same := func(stop msg.Stop, blocks ...msg.Block) reply {
+		return func(_ context.Context, _ provider.Request, yield func(provider.Event, error) bool) {
+			yield(provider.Start{ID: "chatcmpl-123"}, nil)
+			for i, b := range blocks {
+				yield(provider.BlockStart{Index: i, Block: b}, nil)
+				yield(provider.BlockDone{Index: i, Block: b}, nil)
+			}
+			yield(provider.Done{Stop: stop}, nil)
+		}
+	}
+	tools := []tool.Tool{echo("Read", readOnly)}
+	r := newRig(tools,
+		same(msg.StopToolUse, call("a", "Read", `{"n":1}`)), same(msg.StopToolUse, call("b", "Read", `{"n":2}`)),
+		same(msg.StopToolUse, call("c", "Read", `{"n":3}`)), same(msg.StopEndTurn, say("done")))
+	r.run(t.Context(), nil)
+	seen := map[string]bool{}
+	for _, m := range r.recorded {
+		if m.Role == msg.Assistant {
+			if seen[m.Response] {
+				t.Errorf("two answers have the id %s", m.Response)
+			}
+			seen[m.Response] = true
+		}
+	}
+	equal(t, len(seen), 4)
+	equal(t, r.conversation(), []string{`a: call a`, `u: result a Read{"n":1}`, `a: call b`, `u: result b Read{"n":2}`, `a: call c`, `u: result c Read{"n":3}`, `a: done`})
 }

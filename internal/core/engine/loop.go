@@ -79,7 +79,7 @@ func (r *run) next(s state, a answer) (state, *proto.Ended) {
 	case a.calls == 0:
 		return r.conclude(s, a)
 	}
-	s.continued = 0
+	s.continued, s.tries.pauses = 0, 0
 	if end := r.batch(a); end != nil {
 		return s, r.ended(s, a, proto.EndReason(end.Outcome), end.Reason)
 	}
@@ -100,6 +100,12 @@ func (r *run) next(s state, a answer) (state, *proto.Ended) {
 func (r *run) conclude(s state, a answer) (state, *proto.Ended) {
 	switch {
 	case a.stop == msg.StopPause: // the service paused a long answer: ask on
+		if r.cfg.Limits.Rounds > 0 && s.rounds >= r.cfg.Limits.Rounds {
+			return s, r.ended(s, a, proto.EndMaxRounds, "")
+		}
+		if s.tries.pauses++; s.tries.pauses > maxPauses {
+			return s, r.ended(s, a, proto.EndRepetition, "the service paused its answer again and again")
+		}
 		s.why = "pause"
 		return s, nil
 	case a.stop == msg.StopRefusal:

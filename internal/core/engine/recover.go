@@ -24,6 +24,8 @@ type tries struct {
 	cuts      int // streams cut after something was shown
 	thinks    int // streams cut after thinking
 	stalls    int // streams that went silent
+	ends      int // answers without a good end, with nothing shown
+	pauses    int // answers in a row that the service paused
 	noStream  bool
 	projected bool // cheap projections were drained for a prompt too long
 	compacted bool // the one reactive compaction was made
@@ -38,6 +40,8 @@ const (
 	maxCuts      = 3
 	maxThinks    = 2
 	maxStalls    = 1
+	maxEnds      = 2
+	maxPauses    = 5
 	maxOverloads = 3
 	longWait     = time.Minute // a service that wants longer is given up for a fallback
 	leastOutput  = 1024        // an output limit below this is not worth a request
@@ -81,6 +85,7 @@ var recoveries = []rule{
 	{"overloaded", func(_ state, a answer) bool { return kind(a) == provider.KindOverloaded }, (*run).overloaded},
 	{"model missing", func(_ state, a answer) bool { return kind(a) == provider.KindNotFound }, (*run).otherModel},
 	{"stalled", func(_ state, a answer) bool { return errors.Is(a.err, errIdle) || kind(a) == provider.KindIdle }, (*run).stalled},
+	{"no good end", func(s state, a answer) bool { return kind(a) == provider.KindEnd && s.tries.ends < maxEnds }, (*run).endedBadly},
 	{"streaming unusable", func(s state, a answer) bool {
 		return kind(a) == provider.KindStream && s.tries.attempts >= 1 && !s.tries.noStream
 	}, (*run).withoutStreaming},
@@ -97,7 +102,7 @@ func kind(a answer) provider.Kind {
 
 func broken(a answer) bool {
 	k := kind(a)
-	return k == provider.KindStream || k == provider.KindNetwork || k == provider.KindIdle || errors.Is(a.err, errIdle)
+	return k == provider.KindStream || k == provider.KindEnd || k == provider.KindNetwork || k == provider.KindIdle || errors.Is(a.err, errIdle)
 }
 
 func transient(k provider.Kind) bool {
@@ -168,6 +173,17 @@ func (r *run) brokenAfterText(s state, a answer) (state, *proto.Ended) {
 func (r *run) brokenAfterThinking(s state, a answer) (state, *proto.Ended) {
 	s.tries.thinks++
 	r.tellRetry(s, a, s.tries.thinks, maxThinks, 0)
+	return s, nil
+}
+
+// endedBadly asks again for an answer that ended with nothing shown and no good reason.
+func (r *run) endedBadly(s state, a answer) (state, *proto.Ended) {
+	s.tries.ends++
+	wait := backoff(s.tries.ends, r.cfg.Effects.Jitter())
+	r.tellRetry(s, a, s.tries.ends, maxEnds, wait)
+	if r.cfg.Effects.Sleep(r.ctx, wait) != nil {
+		return r.interrupted(s, answer{})
+	}
 	return s, nil
 }
 

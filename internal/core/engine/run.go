@@ -40,9 +40,12 @@ func Run(ctx context.Context, cfg Config, history []msg.Message) iter.Seq2[proto
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		r := &run{cfg: cfg, ctx: ctx, cancel: cancel, yield: yield, ids: map[string]bool{}}
+		r := &run{cfg: cfg, ctx: ctx, cancel: cancel, yield: yield, ids: map[string]bool{}, responses: map[string]bool{}}
 		for _, c := range msg.Calls(history...) {
 			r.ids[c.ID] = true
+		}
+		for _, m := range history {
+			r.responses[m.Response] = true
 		}
 		s, ended := r.loop(state{history: history[:len(history):len(history)]})
 		if cfg.Keep != nil {
@@ -61,14 +64,15 @@ func Run(ctx context.Context, cfg Config, history []msg.Message) iter.Seq2[proto
 
 // run is one call of Run. Only its goroutine touches it.
 type run struct {
-	cfg     Config
-	ctx     context.Context // ends with the turn
-	cancel  context.CancelCauseFunc
-	yield   func(proto.Event, error) bool
-	stopped bool            // the reader broke off: yield nothing more
-	fail    error           // ours, ends the run
-	ids     map[string]bool // call ids of this conversation
-	held    time.Duration   // how long the reader has held the run at its yields
+	cfg       Config
+	ctx       context.Context // ends with the turn
+	cancel    context.CancelCauseFunc
+	yield     func(proto.Event, error) bool
+	stopped   bool            // the reader broke off: yield nothing more
+	fail      error           // ours, ends the run
+	ids       map[string]bool // call ids of this conversation
+	responses map[string]bool // ids of the answers of this conversation
+	held      time.Duration   // how long the reader has held the run at its yields
 }
 
 // emit yields an event, unless the run has failed. A reader that breaks off interrupts the run.

@@ -83,13 +83,14 @@ const (
 	KindMaxTokens   Kind = "max_tokens_too_big" // input and max_tokens together pass the window
 	KindMedia       Kind = "media_too_large"    // an image or document was refused
 	KindNotFound    Kind = "model_not_found"
-	KindNetwork     Kind = "network"     // no connection, broken before the first event
-	KindStream      Kind = "stream"      // broken, ended without its end marker, or malformed in the middle
-	KindIdle        Kind = "stream_idle" // no real data for too long
-	KindSignature   Kind = "signature"   // a thinking signature or tool pairing was refused
-	KindUnsupported Kind = "unsupported" // the request asks for what this provider cannot do
-	KindScript      Kind = "script"      // a script's expectation was missed or its turns ran out (exit code 70)
-	KindUnknown     Kind = "unknown"     //
+	KindNetwork     Kind = "network"      // no connection, broken before the first event
+	KindStream      Kind = "stream"       // broken, ended without its end marker, or malformed in the middle
+	KindEnd         Kind = "abnormal_end" // the answer ended with a word that is no good end, or was empty
+	KindIdle        Kind = "stream_idle"  // no real data for too long
+	KindSignature   Kind = "signature"    // a thinking signature or tool pairing was refused
+	KindUnsupported Kind = "unsupported"  // the request asks for what this provider cannot do
+	KindScript      Kind = "script"       // a script's expectation was missed or its turns ran out (exit code 70)
+	KindUnknown     Kind = "unknown"      //
 )
 
 // Error is a failed request.

@@ -190,7 +190,7 @@ func TestBedrockCountsTokens(t *testing.T) {
 func TestVertex(t *testing.T) {
 	got, url := answering(t, func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, stream(begin, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"hello"}}`, `{"type":"content_block_stop","index":0}`, stop))
+		fmt.Fprint(w, stream(begin, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"hello"}}`, `{"type":"content_block_stop","index":0}`, good, stop))
 	})
 	m := anthropic.New(anthropic.Config{Info: info("claude-opus-4-5@20251101"), Vertex: &anthropic.Vertex{
 		Project: "my-project", Region: "europe-west1", BaseURL: url, Token: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: "ya29"}),

@@ -182,7 +182,7 @@ func (d *decoder) event(data []byte) error {
 			d.stop = stopOf(e.Delta.StopReason)
 		}
 	case "message_stop":
-		d.finish()
+		return d.finish()
 	case "ping":
 		d.answer.Ping()
 	case "error":
@@ -269,16 +269,23 @@ func (d *decoder) close(b *growing) {
 	b.CloseAs(u)
 }
 
-func (d *decoder) finish() {
+// finish ends the answer. A stop reason that is missing or unknown is no good end; a call that is
+// complete makes up for a missing one.
+func (d *decoder) finish() error {
+	if d.stop == "" && d.answer.Calls() > 0 {
+		d.stop = msg.StopToolUse
+	}
+	switch d.stop {
+	case msg.StopEndTurn, msg.StopMaxTokens, msg.StopSequence, msg.StopToolUse, msg.StopPause, msg.StopRefusal:
+	case "":
+		return &provider.Error{Kind: provider.KindEnd, Provider: Name, Message: "the answer ended without a stop reason"}
+	default:
+		return &provider.Error{Kind: provider.KindEnd, Provider: Name, Type: string(d.stop), Message: "the answer ended with " + string(d.stop)}
+	}
 	d.done = true
 	d.start("", "", usageJSON{})
-	if d.stop == "" {
-		d.stop = msg.StopEndTurn
-		if d.answer.Calls() > 0 {
-			d.stop = msg.StopToolUse
-		}
-	}
 	d.answer.Done(d.stop, d.usage)
+	return nil
 }
 
 func stopOf(reason string) msg.Stop {
@@ -318,6 +325,5 @@ func (d *decoder) whole(raw []byte) error {
 	if in.Stop != "" {
 		d.stop = stopOf(in.Stop)
 	}
-	d.finish()
-	return nil
+	return d.finish()
 }

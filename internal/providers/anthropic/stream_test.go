@@ -57,6 +57,7 @@ func stream(lines ...string) string {
 
 const (
 	begin = `{"type":"message_start","message":{"id":"msg_1","model":"claude-x","usage":{"input_tokens":10,"cache_read_input_tokens":5,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_1h_input_tokens":3},"output_tokens":1}}}`
+	good  = `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`
 	stop  = `{"type":"message_stop"}`
 )
 
@@ -154,7 +155,7 @@ func TestHalfCharactersAreHeldBack(t *testing.T) {
 	}
 	a := hear(t, raw(t, "text/event-stream", stream(begin, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
 		delta(`a\ud83d`), delta(`\ude00b`), delta("\xf0\x9f"), delta("\x98\x80"), delta(`c\ud83d`),
-		`{"type":"content_block_stop","index":0}`, stop)))
+		`{"type":"content_block_stop","index":0}`, good, stop)))
 	if a.Err != nil || a.Text() != "a😀b😀c\uFFFD" {
 		t.Errorf("text is %q, error %v", a.Text(), a.Err)
 	}
@@ -165,7 +166,7 @@ func TestUnknownEventsAndDeltasAreSkipped(t *testing.T) {
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"url":"x"}}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ok"}}`,
-		`{"type":"content_block_stop","index":0}`, stop)))
+		`{"type":"content_block_stop","index":0}`, good, stop)))
 	if a.Err != nil || a.Text() != "ok" || a.Done.Stop != msg.StopEndTurn {
 		t.Errorf("%q, %+v, error %v", a.Text(), a.Done, a.Err)
 	}
@@ -178,6 +179,19 @@ func TestAGatewayThatDoesNotStream(t *testing.T) {
 	}
 	if a := hear(t, raw(t, "application/json", `{"message":"a page"}`)); provider.KindOf(a.Err) != provider.KindStream {
 		t.Errorf("error is %v", a.Err)
+	}
+}
+
+func TestKF130_NoGoodEnd(t *testing.T) {
+	text := []string{`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half"}}`, `{"type":"content_block_stop","index":0}`}
+	for word, delta := range map[string]string{
+		"without a stop reason": `{"type":"ping"}`,
+		"ended with mystery":    `{"type":"message_delta","delta":{"stop_reason":"mystery"}}`,
+	} {
+		a := hear(t, raw(t, "text/event-stream", stream(append(append([]string{begin}, text...), delta, stop)...)))
+		if provider.KindOf(a.Err) != provider.KindEnd || !strings.Contains(a.Err.Error(), word) || a.Done != nil {
+			t.Errorf("%s: %v, %+v", word, a.Err, a.Done)
+		}
 	}
 }
 

@@ -184,6 +184,8 @@ func (r *reader) done() error {
 	case "STOP":
 		if r.answer.Calls() > 0 {
 			stop = msg.StopToolUse
+		} else if !r.answer.Opened() {
+			return &provider.Error{Kind: provider.KindEnd, Provider: Name, Type: r.finish, Message: "the answer is empty"}
 		}
 	case "MAX_TOKENS":
 		stop = msg.StopMaxTokens
@@ -194,7 +196,7 @@ func (r *reader) done() error {
 		if r.why != "" {
 			text += ": " + r.why
 		}
-		return &provider.Error{Kind: provider.KindStream, Provider: Name, Type: r.finish, Message: text}
+		return &provider.Error{Kind: provider.KindEnd, Provider: Name, Type: r.finish, Message: text}
 	}
 	if err := r.tellSources(); err != nil {
 		return err

@@ -23,6 +23,7 @@ type chatReader struct {
 	calls   []*chatTold
 	usage   msg.Usage
 	finish  string
+	told    bool // something came by deltas
 	refused bool
 	ended   bool
 }
@@ -118,8 +119,7 @@ func (r *chatReader) over() bool { return r.ended }
 
 func (r *chatReader) event(data []byte) error {
 	if string(data) == "[DONE]" {
-		r.done()
-		return nil
+		return r.done()
 	}
 	return r.chunk(data)
 }
@@ -136,8 +136,7 @@ func (r *chatReader) end() error {
 	if r.finish == "" {
 		return errors.New("the stream ended without its end marker")
 	}
-	r.done()
-	return nil
+	return r.done()
 }
 
 func (r *chatReader) chunk(data []byte) error {
@@ -159,11 +158,14 @@ func (r *chatReader) chunk(data []byte) error {
 		if choice.Usage != nil {
 			r.usage = choice.Usage.usage()
 		}
-		for _, d := range []*chatDelta{choice.Delta, choice.Message} {
-			if d != nil {
-				if err := r.delta(*d); err != nil {
-					return err
-				}
+		if d := choice.Delta; d != nil {
+			if err := r.delta(*d); err != nil {
+				return err
+			}
+		}
+		if d := choice.Message; d != nil && !r.told { // beside deltas it repeats them
+			if err := r.delta(*d); err != nil {
+				return err
 			}
 		}
 		if choice.FinishReason != nil && *choice.FinishReason != "" {
@@ -184,6 +186,7 @@ func (r *chatReader) start(id, model string) {
 }
 
 func (r *chatReader) delta(d chatDelta) error {
+	r.told = r.told || len(d.Content.text)+len(d.Refusal)+len(d.ToolCalls) > 0
 	thought := d.ReasoningContent
 	if len(thought) == 0 {
 		thought = d.Reasoning.text
@@ -233,9 +236,16 @@ func (r *chatReader) closeWhole() {
 	}
 }
 
-// call finds the call a part belongs to. Servers leave out ids, indexes or both, and some number
-// every call 0.
+// call finds the call a part belongs to. Servers leave out ids, indexes or both, some number every
+// call 0, tell names in pieces, or tell a whole call again.
 func (r *chatReader) call(part chatCallPart) error {
+	arguments := part.Function.Arguments.text
+	if text := string(bytes.TrimSpace(arguments)); text == "null" || text == `""` {
+		arguments = nil // no arguments
+	}
+	if r.repeated(part, arguments) {
+		return nil
+	}
 	c := r.find(part)
 	if c == nil {
 		c = &chatTold{index: len(r.calls), id: part.ID}
@@ -249,26 +259,56 @@ func (r *chatReader) call(part chatCallPart) error {
 	if c.id == "" {
 		c.id = part.ID
 	}
-	if c.name == "" {
-		c.name = part.Function.Name
+	if c.block == nil && c.name != part.Function.Name { // a piece, unless it is the whole name again
+		c.name += part.Function.Name
 	}
-	arguments := part.Function.Arguments.text
+	if len(arguments) == 0 {
+		return nil
+	}
 	if c.block == nil {
 		c.early = append(c.early, arguments...)
-		if c.name == "" {
-			return nil
+		if c.name != "" {
+			r.open(c)
 		}
-		if c.id == "" {
-			c.id = "call_" + uuid.NewString()
-		}
-		c.block = r.answer.Open(msg.ToolCall{ID: c.id, Name: r.names.Back(c.name)})
-		arguments, c.early = c.early, nil
+		return nil
 	}
 	if c.block.Closed() && len(bytes.TrimSpace(arguments)) > 0 {
 		return fmt.Errorf("call %s goes on after its arguments were complete", c.id)
 	}
 	c.block.Add(arguments)
 	return nil
+}
+
+// open begins the block of a call whose name is known.
+func (r *chatReader) open(c *chatTold) {
+	if c.id == "" {
+		c.id = "call_" + uuid.NewString()
+	}
+	c.block = r.answer.Open(msg.ToolCall{ID: c.id, Name: r.names.Back(c.name)})
+	c.block.Add(c.early)
+	c.early = nil
+}
+
+// repeated reports whether a part tells a call that is whole already once more: the same name and
+// arguments, under the same id or none. Another id makes it a call of its own.
+func (r *chatReader) repeated(part chatCallPart, arguments wire.Text) bool {
+	if len(arguments) == 0 || !json.Valid(arguments) {
+		return false
+	}
+	for _, c := range r.calls {
+		switch {
+		case c.block == nil || (part.ID != "" && part.ID != c.id):
+		case part.Function.Name != "" && part.Function.Name != c.name, part.Function.Name == "" && part.ID == "":
+		case json.Valid(c.block.Text()) && sameJSON(c.block.Text(), arguments):
+			return true
+		}
+	}
+	return false
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
 func (r *chatReader) find(part chatCallPart) *chatTold {
@@ -288,23 +328,41 @@ func (r *chatReader) find(part chatCallPart) *chatTold {
 	return nil
 }
 
-func (r *chatReader) done() {
+// done ends the answer. Good ends are a short list; what ended otherwise, or holds nothing, is an
+// error with the word that was told.
+func (r *chatReader) done() error {
+	for _, c := range r.calls {
+		if c.block == nil {
+			r.open(c)
+		}
+	}
+	switch r.finish {
+	case "stop", "length", "tool_calls", "function_call", "content_filter", "eos", "end_turn", "stop_sequence", "tool_use", "max_tokens":
+	case "": // some servers give none; then the answer must be there
+		if !r.told {
+			return &provider.Error{Kind: provider.KindEnd, Provider: r.service, Message: "the answer is empty"}
+		}
+	default:
+		return &provider.Error{Kind: provider.KindEnd, Provider: r.service, Type: r.finish, Message: "the answer ended with " + r.finish}
+	}
+	if !r.told && r.finish != "length" && r.finish != "max_tokens" && r.finish != "content_filter" {
+		return &provider.Error{Kind: provider.KindEnd, Provider: r.service, Type: r.finish, Message: "the answer is empty"}
+	}
 	r.ended = true
 	r.start("", "")
 	r.closeWords()
 	for _, c := range r.calls {
-		if c.block != nil {
-			c.block.Close()
-		}
+		c.block.Close()
 	}
 	r.answer.Done(r.stop(), r.usage)
+	return nil
 }
 
 func (r *chatReader) stop() msg.Stop {
 	switch {
 	case r.refused, r.finish == "content_filter":
 		return msg.StopRefusal
-	case r.finish == "length":
+	case r.finish == "length", r.finish == "max_tokens":
 		return msg.StopMaxTokens
 	case r.answer.Calls() > 0: // whatever is said: some servers say "stop"
 		return msg.StopToolUse

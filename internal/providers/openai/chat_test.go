@@ -191,6 +191,30 @@ func TestServersThatDiffer(t *testing.T) {
 		{"cut by length", []string{delta(`{"content":"Ye"}`), `{"choices":[{"delta":{},"finish_reason":"length"}]}`}, []msg.Block{msg.Text{Text: "Ye"}}, msg.StopMaxTokens},
 		{"a refusal", []string{delta(`{"refusal":"I cannot."}`), `{"choices":[{"delta":{},"finish_reason":"stop"}]}`}, []msg.Block{msg.Text{Text: "I cannot."}}, msg.StopRefusal},
 		{"a second choice", []string{delta(`{"content":"Yes."}`), `{"choices":[{"index":1,"delta":{"content":"No."}}]}`, `{"choices":[{"delta":{},"finish_reason":"stop"}]}`}, []msg.Block{msg.Text{Text: "Yes."}}, msg.StopEndTurn},
+		{"KF-129 a whole call again under another index", []string{
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"Bash","arguments":"{\"x\":1}"}}]}`),
+			delta(`{"tool_calls":[{"index":1,"id":"a","function":{"name":"Bash","arguments":"{ \"x\": 1 }"}}]}`), ended, done,
+		}, []msg.Block{call("a", "Bash", `{"x":1}`)}, msg.StopToolUse},
+		{"KF-129 a whole call again without an id", []string{
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"Bash","arguments":"{\"x\":1}"}}]}`),
+			`{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"name":"Bash","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}]}`, done,
+		}, []msg.Block{call("a", "Bash", `{"x":1}`)}, msg.StopToolUse},
+		{"KF-129 a message beside deltas", []string{
+			delta(`{"content":"Yes."}`),
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"Bash","arguments":"{\"x\":1}"}}]}`),
+			`{"choices":[{"message":{"content":"Yes.","tool_calls":[{"id":"a","function":{"name":"Bash","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}]}`, done,
+		}, []msg.Block{msg.Text{Text: "Yes."}, call("a", "Bash", `{"x":1}`)}, msg.StopToolUse},
+		{"KF-129 two equal calls with ids of their own", []string{
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"Bash","arguments":"{\"x\":1}"}}]}`),
+			delta(`{"tool_calls":[{"index":1,"id":"b","function":{"name":"Bash","arguments":"{\"x\":1}"}}]}`), ended, done,
+		}, []msg.Block{call("a", "Bash", `{"x":1}`), call("b", "Bash", `{"x":1}`)}, msg.StopToolUse},
+		{"KF-129 a name in pieces", []string{
+			delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"Ba"}}]}`), delta(`{"tool_calls":[{"index":0,"function":{"name":"sh"}}]}`),
+			delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\":1}"}}]}`), ended, done,
+		}, []msg.Block{call("a", "Bash", `{"x":1}`)}, msg.StopToolUse},
+		{"KF-129 arguments null", []string{delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"Bash","arguments":null}}]}`), ended, done}, []msg.Block{call("a", "Bash", `{}`)}, msg.StopToolUse},
+		{"KF-129 arguments as the text null", []string{delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"Bash","arguments":"null"}}]}`), ended, done}, []msg.Block{call("a", "Bash", `{}`)}, msg.StopToolUse},
+		{"KF-129 arguments empty", []string{delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"Bash","arguments":""}}]}`), ended, done}, []msg.Block{call("a", "Bash", `{}`)}, msg.StopToolUse},
 		{"a whole message in a stream", []string{`{"choices":[{"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`}, []msg.Block{msg.Text{Text: "Yes."}}, msg.StopEndTurn},
 	}
 	for _, tt := range tests {
@@ -238,6 +262,11 @@ func TestBrokenChats(t *testing.T) {
 		{"KF-063 no end", []string{delta(`{"content":"half"}`)}, provider.KindStream},
 		{"no JSON", []string{delta(`{"content":"half"}`), `{"choices`}, provider.KindStream},
 		{"an error", []string{delta(`{"content":"half"}`), `{"error":{"message":"overloaded","type":"overloaded_error"}}`}, provider.KindOverloaded},
+		{"KF-130 error", []string{delta(`{"content":"half"}`), `{"choices":[{"delta":{},"finish_reason":"error"}]}`, done}, provider.KindEnd},
+		{"KF-130 abort", []string{delta(`{"content":"half"}`), `{"choices":[{"delta":{},"finish_reason":"abort"}]}`}, provider.KindEnd},
+		{"KF-130 network_error", []string{delta(`{"content":"half"}`), `{"choices":[{"delta":{},"finish_reason":"network_error"}]}`, done}, provider.KindEnd},
+		{"KF-130 null choices with an error", []string{delta(`{"content":"half"}`), `{"choices":null,"error":{"message":"overloaded","type":"overloaded_error"}}`}, provider.KindOverloaded},
+		{"KF-130 an event named error", []string{delta(`{"content":"half"}`) + "\n\nevent: error\ndata: " + `{"message":"overloaded","type":"overloaded_error"}`}, provider.KindOverloaded},
 		{"an error as text", []string{delta(`{"content":"half"}`), `{"error":"prompt too long; exceeded max context length by 9 tokens"}`}, provider.KindTooLong},
 	}
 	for _, tt := range tests {
@@ -248,6 +277,18 @@ func TestBrokenChats(t *testing.T) {
 		}
 		if msg.TextOf(a.Partly) != "half" {
 			t.Errorf("%s: partial blocks are %v", tt.name, a.Partly)
+		}
+	}
+}
+
+func TestKF130_AnEmptyAnswerIsNoAnswer(t *testing.T) {
+	for name, events := range map[string][]string{
+		"[DONE] alone":        {done},
+		"an empty chunk":      {delta(`{"role":"assistant","content":""}`), `{"choices":[{"delta":{},"finish_reason":"stop"}]}`, done},
+		"calls without calls": {`{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`, done},
+	} {
+		if a := chat(t, events...); provider.KindOf(a.Err) != provider.KindEnd {
+			t.Errorf("%s: %+v, error %v", name, a.Done, a.Err)
 		}
 	}
 }

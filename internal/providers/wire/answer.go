@@ -25,6 +25,7 @@ type Answer struct {
 	next    int // index of the next block
 	blocks  []*Block
 	calls   int
+	opened  bool
 	ids     map[string]bool // of calls
 }
 
@@ -52,6 +53,9 @@ func (a *Answer) Gone() bool { return a.gone }
 
 // Started reports that Start was called.
 func (a *Answer) Started() bool { return a.started }
+
+// Opened reports that a block was opened, whatever its kind.
+func (a *Answer) Opened() bool { return a.opened }
 
 // Calls is the number of tool calls opened so far.
 func (a *Answer) Calls() int { return a.calls }
@@ -81,6 +85,7 @@ func (a *Answer) Ping() {
 // told with its first text, so that one that stays empty is never seen by anybody.
 func (a *Answer) Open(b msg.Block) *Block {
 	n := &Block{a: a, block: b}
+	a.opened = true
 	switch b := b.(type) {
 	case msg.Thinking:
 		n.kind = provider.ThinkingDelta

@@ -9,6 +9,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -212,6 +213,26 @@ func Events(body io.Reader) func() ([]byte, error) {
 		if e.Comment {
 			return nil, err
 		}
+		if e.Name == "error" && err == nil {
+			return errorEvent(e.Data), nil
+		}
 		return e.Data, err
 	}
+}
+
+// errorEvent gives the data of an event that is named "error" the member that readers look for, also
+// when a server sends a bare message.
+func errorEvent(data []byte) []byte {
+	var in map[string]json.RawMessage
+	switch err := json.Unmarshal(data, &in); {
+	case err == nil && in["error"] != nil:
+		return data
+	case err == nil:
+		return append(append([]byte(`{"error":`), data...), '}')
+	}
+	out, err := json.Marshal(map[string]any{"error": map[string]string{"message": string(data)}})
+	if err != nil { // strings only
+		return data
+	}
+	return out
 }
