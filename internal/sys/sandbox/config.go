@@ -1,11 +1,10 @@
 package sandbox
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
-	"github.com/myelin-agent/myelin/internal/sys/netname"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/hostproxy"
 )
 
 // Config says how a program is confined. All paths are absolute; a trailing slash or "/**" is
@@ -42,24 +41,10 @@ type Config struct {
 }
 
 // Network says what a program may talk to. The zero Network lets nothing out.
-type Network struct {
-	// Decide is asked before each connection; nil refuses all. Calls for the same host and port are
-	// merged. It may wait for a person; ctx ends with the program.
-	Decide func(ctx context.Context, to netname.Endpoint) Decision
-	// Upstream is a proxy ("http://host:port", "socks5://host:port") through which allowed connections go; empty: directly.
-	Upstream string
-	// Direct says which hosts are reached without Upstream; nil: none is.
-	Direct func(netname.Endpoint) bool
-	// Resolve looks a name up; nil: the system's way. For tests.
-	Resolve Resolver
-}
+type Network = hostproxy.Network
 
 // Decision is the answer to one connection. The zero Decision refuses.
-type Decision struct {
-	Allow bool
-	Local bool   // what allowed it names this very address, or localhost: it may be a private one
-	Why   string // for the program and the report
-}
+type Decision = hostproxy.Decision
 
 // visible is what must be seen although it lies in a folder that is private.
 func (c Config) visible() []string {

@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/hostproxy"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/seccomp"
 )
 
 // Exit codes of the helper, as shells use them.
@@ -148,11 +151,11 @@ func (o orders) confine() error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	prog, err := fullFilter(o.UnixSockets)
+	prog, err := seccomp.Full(o.UnixSockets)
 	if err != nil {
 		return err
 	}
-	return loadFilter(prog)
+	return seccomp.Load(prog)
 }
 
 // makeFiles makes the file system and enters the working directory in it.
@@ -228,7 +231,7 @@ func helperConnect(args []string) error {
 	}
 	go func() { // ends with the input or the connection
 		_, _ = io.Copy(c, os.Stdin)
-		closeWrite(c)
+		hostproxy.CloseWrite(c)
 	}()
 	_, err = io.Copy(os.Stdout, r)
 	return err

@@ -4,11 +4,11 @@ package sandbox
 
 import (
 	"fmt"
-	"runtime"
-	"unsafe"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
+
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/seccomp"
 )
 
 // landlockABI is the version of Landlock the kernel offers; 0: none. The folder under
@@ -63,23 +63,9 @@ func onlyLayer(o orders) error {
 	if err := landlock.V6.BestEffort().Restrict(rules...); err != nil {
 		return fmt.Errorf("confine with Landlock: %w", err)
 	}
-	prog, err := partialFilter(tcp)
+	prog, err := seccomp.Partial(tcp)
 	if err != nil {
 		return err
 	}
-	return loadFilter(prog)
-}
-
-// loadFilter sets the filter for this thread.
-func loadFilter(prog []byte) error {
-	fprog := unix.SockFprog{Len: uint16(len(prog) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(&prog[0]))}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("set the filter of system calls: %w", err)
-	}
-	_, _, errno := unix.Syscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&fprog)))
-	runtime.KeepAlive(prog)
-	if errno != 0 {
-		return fmt.Errorf("set the filter of system calls: %w", errno)
-	}
-	return nil
+	return seccomp.Load(prog)
 }

@@ -201,7 +201,7 @@ func (b *Box) runTrials(ctx context.Context, cfg Config, level Level, inside, tr
 	if err := c.startLinux(host.Owner("probe"), spec, level); err != nil {
 		return nil, err
 	}
-	defer c.net.close()
+	defer c.net.Close()
 	select {
 	case <-c.Process.Done():
 	case <-ctx.Done():

@@ -9,8 +9,8 @@
 //
 // On Linux bubblewrap makes the namespaces (bwrap.go), the mounts come from it or, where it leaves that to
 // the helper, from the kernel's own calls (mounts_linux.go), a system call filter of our own
-// (seccomp_linux.go) and Landlock lie under it, and the network is a proxy run by this process
-// (proxy.go): the helper inside makes the listening sockets in the sandbox's own network and hands
+// (package seccomp) and Landlock lie under it, and the network is a proxy run by this process
+// (package hostproxy): the helper inside makes the listening sockets in the sandbox's own network and hands
 // them out (helper_linux.go). Where bubblewrap cannot run, Landlock and the filter alone give a
 // lesser level (landlock_linux.go), which says what it does not give. macOS has Seatbelt
 // (seatbelt.go), and a container engine can be asked for (container.go).
@@ -30,6 +30,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/protected"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/hostproxy"
 	"github.com/myelin-agent/myelin/internal/sys/watch/tree"
 )
 
@@ -95,7 +96,7 @@ type Command struct {
 	box  *Box
 	cfg  Config
 	plan *plan
-	net  *network
+	net  *hostproxy.Proxy
 
 	container *container // that it runs in; nil: it runs in none
 
@@ -175,7 +176,9 @@ func (c *Command) Finish(output string) Report {
 			}
 		}
 		if c.net != nil {
-			c.report.Violations = append(c.report.Violations, c.net.close()...)
+			for _, r := range c.net.Close() {
+				c.report.Violations = append(c.report.Violations, Violation{Host: r.Host, Operation: "connect", Detail: r.Why, Certain: true})
+			}
 		}
 		c.report.Violations = append(c.report.Violations, c.unbound()...)
 		found, watched, notes := c.check(true)

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/hostproxy"
 )
 
 const sandboxExec = "/usr/bin/sandbox-exec"
@@ -22,19 +23,19 @@ func (c *Command) startLinux(*proc.Owner, proc.Spec, Level) error {
 }
 
 func (c *Command) startSeatbelt(owner *proc.Owner, spec proc.Spec) error {
-	c.net = newNetwork(c.cfg.Network)
-	http, err := c.listenHere(c.net.handleHTTP)
+	c.net = hostproxy.New(c.cfg.Network)
+	http, err := c.listenHere(c.net.HandleHTTP)
 	var socks int
 	if err == nil {
-		socks, err = c.listenHere(c.net.handleSOCKS)
+		socks, err = c.listenHere(c.net.HandleSOCKS)
 	}
 	if err != nil {
-		c.net.close()
+		c.net.Close()
 		return fmt.Errorf("%w: make the proxies: %w", ErrUnavailable, err)
 	}
 	path, err := proc.Find(spec.Path, os.Getenv("PATH"))
 	if err != nil {
-		c.net.close()
+		c.net.Close()
 		return err
 	}
 	job := seatbeltJob{plan: c.plan, http: http, socks: socks, unixSockets: c.cfg.UnixSockets}
@@ -42,7 +43,7 @@ func (c *Command) startSeatbelt(owner *proc.Owner, spec proc.Spec) error {
 	spec.Args = append([]string{"-p", job.profile(), path}, spec.Args...)
 	spec.Path = sandboxExec
 	if c.Process, err = owner.Start(spec); err != nil {
-		c.net.close()
+		c.net.Close()
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return nil
@@ -57,7 +58,7 @@ func (c *Command) listenHere(handle func(net.Conn)) (int, error) {
 	if !ok {
 		return 0, errors.Join(errors.New("no TCP address"), l.Close())
 	}
-	c.net.serve(l, handle)
+	c.net.Serve(l, handle)
 	return addr.Port, nil
 }
 

@@ -20,6 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/hostproxy"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/seccomp"
 )
 
 // greetTime bounds how long the confinement may take to stand.
@@ -40,14 +42,14 @@ func (c *Command) startLinux(owner *proc.Owner, spec proc.Spec, level Level) err
 	defer ours.Close()
 	defer theirs.Close() // a second time does no harm
 	o := orders{Version: helperVersion, Socket: lineFD, Write: c.plan.write, Free: c.plan.free}
-	c.net = newNetwork(c.cfg.Network)
+	c.net = hostproxy.New(c.cfg.Network)
 	if level == Partial {
 		err = c.preparePartial(&spec, &o, theirs)
 	} else {
 		err = c.prepareBwrap(&spec, &o, theirs)
 	}
 	if err != nil {
-		c.net.close()
+		c.net.Close()
 		return err
 	}
 	setup := &setupOutput{}
@@ -55,7 +57,7 @@ func (c *Command) startLinux(owner *proc.Owner, spec proc.Spec, level Level) err
 	c.Process, err = owner.Start(spec)
 	closeFiles(spec.Files)
 	if err != nil {
-		c.net.close()
+		c.net.Close()
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	ready := func() {
@@ -65,7 +67,7 @@ func (c *Command) startLinux(owner *proc.Owner, spec proc.Spec, level Level) err
 	if err := c.greet(ours, o.Listen, ready); err != nil {
 		c.unbound()
 		exit := c.Process.Stop("the sandbox could not be set up")
-		c.net.close()
+		c.net.Close()
 		return setup.failure(err, exit)
 	}
 	return nil
@@ -88,9 +90,9 @@ func line() (ours, theirs *os.File, err error) {
 
 // filterFD is the filter as a file in memory, from which bubblewrap reads it.
 func filterFD(unixSockets, mounts bool) (*os.File, error) {
-	make := fullFilter
+	make := seccomp.Full
 	if mounts {
-		make = setupFilter
+		make = seccomp.Setup
 	}
 	prog, err := make(unixSockets)
 	if err != nil {
@@ -205,8 +207,8 @@ func (c *Command) preparePartial(spec *proc.Spec, o *orders, theirs *os.File) er
 	o.Name = spec.Path
 	o.Alone = true
 	if landlockABI() >= abiTCP {
-		if o.HTTP, err = c.listenHere(c.net.handleHTTP); err == nil {
-			o.SOCKS, err = c.listenHere(c.net.handleSOCKS)
+		if o.HTTP, err = c.listenHere(c.net.HandleHTTP); err == nil {
+			o.SOCKS, err = c.listenHere(c.net.HandleSOCKS)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: make the proxies: %w", ErrUnavailable, err)
@@ -231,7 +233,7 @@ func (c *Command) listenHere(handle func(net.Conn)) (int, error) {
 	if !ok {
 		return 0, errors.Join(errors.New("no TCP address"), l.Close())
 	}
-	c.net.serve(l, handle)
+	c.net.Serve(l, handle)
 	return addr.Port, nil
 }
 
@@ -271,7 +273,7 @@ func (c *Command) greet(ours *os.File, sockets bool, pass func()) error {
 			closeAll(fds[i+1:])
 			return err
 		}
-		c.net.serve(l, []func(net.Conn){c.net.handleHTTP, c.net.handleSOCKS}[i])
+		c.net.Serve(l, []func(net.Conn){c.net.HandleHTTP, c.net.HandleSOCKS}[i])
 	}
 	pass()
 	_, err = u.Write([]byte{'G'})

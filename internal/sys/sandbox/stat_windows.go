@@ -12,8 +12,6 @@ func inode(fs.FileInfo) uint64 { return 0 }
 
 func changeTime(fs.FileInfo) time.Time { return time.Time{} }
 
-func lock(*os.File) (bool, error) { return true, nil }
-
 // openHeld notes what lies at a path.
 func openHeld(path string) (held, error) {
 	st, err := os.Lstat(path)

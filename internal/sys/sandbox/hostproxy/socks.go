@@ -1,4 +1,4 @@
-package sandbox
+package hostproxy
 
 import (
 	"bufio"
@@ -20,8 +20,8 @@ const (
 	socksNoAddress   = 8
 )
 
-// handleSOCKS answers one SOCKS5 request: CONNECT, without a password.
-func (n *network) handleSOCKS(c net.Conn) {
+// HandleSOCKS answers one SOCKS5 request: CONNECT, without a password.
+func (n *Proxy) HandleSOCKS(c net.Conn) {
 	_ = c.SetReadDeadline(time.Now().Add(headTime))
 	br := bufio.NewReaderSize(c, 1024)
 	host, port, code := readSOCKS(br, c)

@@ -1,12 +1,17 @@
 //go:build linux && (amd64 || arm64)
 
-package sandbox
+// Package seccomp holds the filters of system calls under which a confined program runs, written directly
+// for the machine of seccomp(2). It decides nothing: what is refused is the same for every program, but
+// for local sockets. Begin with [Full].
+package seccomp
 
 import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
+	"unsafe"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -183,20 +188,20 @@ func families(unixSockets bool) []uint32 {
 	return out
 }
 
-// setupFilter is the filter of everything inside, bubblewrap's own init included, but for the calls by
-// which the helper makes the file system. What it becomes has [fullFilter] on top.
-func setupFilter(unixSockets bool) ([]byte, error) {
+// Setup is the filter of everything inside, bubblewrap's own init included, but for the calls by
+// which the helper makes the file system. What it becomes has [Full] on top.
+func Setup(unixSockets bool) ([]byte, error) {
 	rules := slices.DeleteFunc(never(), func(r rule) bool { return slices.Contains(mounting(), r.number) })
 	return withSockets(append(rules, conditional()...), unixSockets)
 }
 
-// mounting are the calls that setupFilter leaves to the helper.
+// mounting are the calls that Setup leaves to the helper.
 func mounting() []uintptr {
 	return []uintptr{unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR}
 }
 
-// fullFilter is the filter of the program.
-func fullFilter(unixSockets bool) ([]byte, error) {
+// Full is the filter of the program.
+func Full(unixSockets bool) ([]byte, error) {
 	return withSockets(append(never(), conditional()...), unixSockets)
 }
 
@@ -205,9 +210,9 @@ func withSockets(rules []rule, unixSockets bool) ([]byte, error) {
 	return filter(rules)
 }
 
-// partialFilter is the filter where nothing but Landlock stands beside it: the only sockets are those
+// Partial is the filter where nothing but Landlock stands beside it: the only sockets are those
 // for TCP, which Landlock confines to the proxies; without its help, none.
-func partialFilter(tcp bool) ([]byte, error) {
+func Partial(tcp bool) ([]byte, error) {
 	rules := append(never(), conditional()...)
 	if !tcp {
 		return filter(append(rules, rule{number: unix.SYS_SOCKET}))
@@ -217,4 +222,18 @@ func partialFilter(tcp bool) ([]byte, error) {
 		{arg: 1, mask: typeMask, values: []uint32{unix.SOCK_STREAM}},
 		{arg: 2, values: []uint32{0, unix.IPPROTO_TCP}}, // Landlock does not see multipath TCP
 	}}))
+}
+
+// Load sets the filter for this thread.
+func Load(prog []byte) error {
+	fprog := unix.SockFprog{Len: uint16(len(prog) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(&prog[0]))}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set the filter of system calls: %w", err)
+	}
+	_, _, errno := unix.Syscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&fprog)))
+	runtime.KeepAlive(prog)
+	if errno != 0 {
+		return fmt.Errorf("set the filter of system calls: %w", errno)
+	}
+	return nil
 }
