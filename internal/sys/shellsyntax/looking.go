@@ -49,6 +49,7 @@ func (d *describer) looking() {
 		if d.a.Sub == "version" && !d.hasOption("--client") {
 			d.not("it asks the server")
 		}
+		d.p.Tool = d.name
 	}
 	if d.tellsVersion() {
 		d.looks, d.p.Tool = true, d.name
