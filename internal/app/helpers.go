@@ -114,7 +114,7 @@ func (s *Session) runHelper(ctx context.Context, h helper) ([]byte, error) {
 
 func (s *Session) startHelper(ctx context.Context, h helper, spec proc.Spec) (p *proc.Process, ended func(proc.Exit, string) string, err error) {
 	r := s.rooms
-	if _, on := r.box.On(); on && h.confine {
+	if h.confine && r.boxOn() {
 		run, err := s.runProgram(spec, tool.Confinement{Level: tool.Sandboxed})
 		return run.Process, run.After, err
 	}

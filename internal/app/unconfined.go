@@ -26,7 +26,7 @@ func newGuard(s *Session) *outside.Guard {
 		Self:  proc.Self(),
 		Alive: func(i proc.Info) bool { return proc.Kept{PID: i.PID, Start: i.Start}.Alive() },
 		Roots: s.rooms.box.Writable, Now: s.effects.Now,
-		Confines: func() bool { _, on := s.rooms.box.On(); return on },
+		Confines: s.rooms.boxOn,
 	}
 	if s.opts.Answers {
 		cfg.Ask = s.askOutside
@@ -135,6 +135,12 @@ func (s *Session) ownPycache(env []string) []string {
 		return env
 	}
 	return append(slices.Clone(env), name+filepath.Join(s.rooms.settings.places.Home, "cache", "python"))
+}
+
+// boxOn says whether commands run in the sandbox. It may cost a trial of the machine.
+func (r *rooms) boxOn() bool {
+	_, on := r.box.On()
+	return on
 }
 
 // scrubbed is an environment without the keys that are to be kept from every program.

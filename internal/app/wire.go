@@ -347,11 +347,7 @@ func (s *Session) hookConfig() hook.Config {
 		},
 		Start: s.startHook, Inside: r.temp(), HTTP: r.web,
 		Confines: func(x *hook.Handler) bool {
-			if !x.Confine {
-				return false
-			}
-			_, on := r.box.On()
-			return on
+			return x.Confine && r.boxOn()
 		},
 		Woken: func(text string) { s.owe(reminder([]string{text})...) },
 		Later: func(text string) { s.later(text) },

@@ -405,3 +405,17 @@ func TestSettingsFlag(t *testing.T) {
 		}
 	}
 }
+
+// TestKF145_TrustSaysWhichHooksRunOutside shows a person what a folder wants to run beside the sandbox.
+func TestKF145_TrustSaysWhichHooksRunOutside(t *testing.T) {
+	m := newMachine(t)
+	m.put("project/.myelin/settings.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "in"},
+    {"type": "command", "command": "out", "confine": false}, {"type": "command", "command": "asked", "confine": true}]}]}}`)
+	var got []string
+	for _, i := range config.Load(context.Background(), m.opts).Supplied() {
+		got = append(got, i.Text)
+	}
+	if diff := cmp.Diff([]string{"Stop: in", "Stop: out (outside of the sandbox)", "Stop: asked"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -68,8 +68,12 @@ func (s *supplier) hooks(k *Key, n *Node) {
 				continue
 			}
 			for _, h := range handlers.Elems {
+				where := ""
+				if c := h.Get("confine"); c != nil && string(c.JSON()) == "false" {
+					where = " (outside of the sandbox)"
+				}
 				s.items = append(s.items, Item{
-					Kind: k.Kind, Key: "hooks." + event.Key, At: h.At, Text: on + ": " + label(h),
+					Kind: k.Kind, Key: "hooks." + event.Key, At: h.At, Text: on + ": " + label(h) + where,
 					// With its group: another matcher is another hook.
 					Raw: append(append([]byte(event.Key+" "), jsonc.Canonical(group.JSON())...), jsonc.Canonical(h.JSON())...),
 				})
