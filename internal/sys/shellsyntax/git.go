@@ -53,15 +53,6 @@ func (d *describer) git() {
 	d.spec = options.Find("git")
 }
 
-// eachPathAfter notes every word that is no option as read, for --no-index.
-func (d *describer) eachPathAfter(sub int) {
-	for i := sub + 1; i < len(d.words); i++ {
-		if !strings.HasPrefix(d.words[i].Value, "-") {
-			d.operand(i, Read)
-		}
-	}
-}
-
 // gitOperands looks at the operands for what may run a program or name a file.
 func (d *describer) gitOperands(sub int) {
 	for i := sub + 1; i < len(d.words); i++ {

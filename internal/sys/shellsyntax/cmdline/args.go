@@ -97,7 +97,7 @@ func (a *Args) longOption(words []expand.Word, i int) int {
 	name, _, hasValue := strings.Cut(body, "=")
 	opt, known := a.Spec.Long(name)
 	if head, ok := a.Spec.JoinedName(body); ok && !known {
-		opt, known = a.Spec.Long(head)
+		opt, _ = a.Spec.Long(head)
 		a.Options = append(a.Options, Arg{Opt: opt, Name: "-" + head, Known: true, Word: i, From: len(text) - len(body) + len(head), Value: body[len(head):]})
 		return i + 1
 	}

@@ -316,7 +316,12 @@ func (r *reader) delimited() bool {
 		return false
 	}
 	r.pos++
-	return r.until(delim) && r.until(delim)
+	for range 2 {
+		if !r.until(delim) {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *reader) substitute() bool {
