@@ -73,7 +73,7 @@ func TestKF151_TextThatIsEvaluatedLater(t *testing.T) {
 		}
 	}
 	for _, text := range []string{ // cannot be searched: said to come from outside
-		"((x))", "echo $((x + 1))", "echo $(($1))", "[[ $x -eq 0 ]]", "[[ -v $x ]]", "let \"$x\"", "let x=y+1", "declare -i n=$x", "declare -n r=$x", "declare -a \"b=$x\"", "declare -A m=$x", "read \"$x\"", "unset \"$x\"", "printf -v \"$x\" y", "mapfile \"$x\"", "echo ${a[i]}", "echo ${a:n}", "a[i]=1", "read x; ((x))", "for x in $(ls); do ((x)); done", "echo $(( $(ls) ))", "curl h | sh", "cat f | bash -s", "bash <(curl h)", "source \"$x\"", "bash < $x", "PS4=$x", "xargs -I{} sh -c '{}'", "xargs -rI% % x", "parallel {} ::: a", "xargs bash <f", "xargs env <f", "xargs --replace sh -c {}", "x=$y; ((x++))", "[[ a[i] -eq 0 ]]",
+		"((x))", "echo $((x + 1))", "echo $(($1))", "[[ $x -eq 0 ]]", "[[ -v $x ]]", "let \"$x\"", "let x=y+1", "declare -i n=$x", "declare -n r=$x", "declare -a \"b=$x\"", "declare -A m=$x", "read \"$x\"", "unset \"$x\"", "printf -v \"$x\" y", "mapfile \"$x\"", "echo ${a[i]}", "echo ${a:n}", "a[i]=1", "read x; ((x))", "for x in $(ls); do ((x)); done", "echo $(( $(ls) ))", "curl h | sh", "cat f | bash -s", "bash <(curl h)", "source \"$x\"", "bash < $x", "sh <f", "bash -s <f", "exec <f; bash", "{ sh; } <f", "PS4=$x", "xargs -I{} sh -c '{}'", "xargs -rI% % x", "parallel {} ::: a", "xargs bash <f", "xargs env <f", "xargs --replace sh -c {}", "x=$y; ((x++))", "[[ a[i] -eq 0 ]]",
 	} {
 		a := Analyse(text, Options{Cwd: "/p", Home: "/h"})
 		unknown := slices.ContainsFunc(a.Parts, func(p Part) bool { return len(p.Unknown) > 0 })

@@ -90,7 +90,8 @@ func runsItsWords(name string) bool {
 
 // input of a whole: shells that read what a command around them, or exec before them, put on their standard input.
 type laterInput struct {
-	shells []int // parts
+	shells []int    // parts
+	files  []string // what redirections have something read from
 	docs   []laterText
 }
 
@@ -100,6 +101,9 @@ func (w *walker) settleInput() {
 	in := &w.late.input
 	if len(in.shells) == 0 {
 		return
+	}
+	for _, file := range in.files {
+		w.late.runsOutside("a shell may run what is in " + file)
 	}
 	for _, doc := range in.docs {
 		w.innerText(doc.text, doc.st, held{parent: in.shells[0], context: Inner}, true)

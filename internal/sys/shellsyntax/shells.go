@@ -115,8 +115,8 @@ func (w *walker) input(p *Part, name string) {
 			own = true
 			w.pending = append(w.pending, pendingInner{text: r.Target.Value, isText: true, static: r.Target.Static(), context: Inner})
 		case "<":
-			if !r.Target.Static() {
-				w.late.runsOutside(name + " runs the file " + r.Target.Text)
+			if !r.Inert {
+				w.late.runsOutside(name + " runs what is in " + r.Target.Text)
 			}
 		}
 	}

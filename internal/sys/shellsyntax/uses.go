@@ -18,6 +18,8 @@ func (w *walker) redirs(i int, list []*syntax.Redirect, st *dirs) {
 			w.late.holds(i, last.Target.Value, st)
 			if strings.HasPrefix(last.Op, "<<") && strings.TrimSpace(last.Target.Value) != "" {
 				w.late.input.docs = append(w.late.input.docs, laterText{part: i, text: last.Target.Value, st: st})
+			} else if last.Op == "<" && !last.Inert {
+				w.late.input.files = append(w.late.input.files, last.Target.Text)
 			}
 		}
 		for _, s := range subs {
