@@ -17,9 +17,13 @@ func (c *Confiner) begin() {
 	}
 	cfg := c.profile(tool.Confinement{Level: tool.Sandboxed})
 	c.sys.Prepare(cfg)
-	if slices.ContainsFunc(slices.Concat(cfg.DenyRead, cfg.DenyWrite), func(rule string) bool { return strings.ContainsAny(rule, "*?[{") }) {
-		go c.unheld() // ends with the walk, at the latest with Close
-	}
+	go func() { // ends with the walk, at the latest with Close
+		c.unheld()
+		if gaps := c.sys.Gaps(); len(gaps) > 0 {
+			c.given.Early(proto.Notice{Level: "warning", Key: "sandbox-gaps", Text: fmt.Sprintf(
+				"There are more files than are looked at for protected places: %s, and what comes after it, are left out.", strings.Join(gaps, ", "))})
+		}
+	}()
 }
 
 // wide lists the writable roots that hold the whole home.

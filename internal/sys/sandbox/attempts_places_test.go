@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"testing"
+
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
 
 // 36: what lies too deep, or too far down the list, for a mount.
@@ -134,5 +137,60 @@ func attempt42(p *prison) {
 	p.put(p.dir+"/go", "")
 	if out := <-done; !strings.Contains(out, ".mcp.json") || !strings.Contains(out, "sandbox_violations") {
 		p.t.Errorf("nobody is told: %s", out)
+	}
+}
+
+// Some of the attempts by their numbers in the list of known faults.
+func TestKF112_DenyRulesHoldInside(t *testing.T)        { attempt37(newPrison(t)) }
+func TestKF152_HomeAsTheWorkingFolder(t *testing.T)     { attempt38(newPrison(t)) }
+func TestKF153_WhatGitIsLedTo(t *testing.T)             { attempt39(newPrison(t)) }
+func TestKF118_WhatStandsInCannotBeLifted(t *testing.T) { attempt41(newPrison(t)) }
+
+// What was put somewhere does not stay until the end of a long command.
+func TestSweptWhileItRuns(t *testing.T) { attempt42(newPrison(t)) }
+
+// The helper's right to mount is gone in the program.
+func TestNoCapabilityIsLeft(t *testing.T) { attempt40(newPrison(t)) }
+
+// What is only watched is put back unless somebody keeps it, and only that.
+func TestKF153_WatchedPlacesAreKeptOrPutBack(t *testing.T) {
+	c := newCell(t)
+	c.put(".npmrc", "old")
+	c.put(".vscode/settings.json", "old")
+	const change = "echo new > .npmrc; rm .vscode/settings.json; echo new > .yarnrc.yml; mkdir .husky; echo new > .husky/pre-push; echo new > plain"
+	_, _, report := c.run(change)
+	if c.text(".npmrc") != "old" || c.text(".vscode/settings.json") != "old" || c.text("plain") != "new\n" || len(report.Violations) != 4 {
+		t.Errorf("%q %q %+v", c.text(".npmrc"), c.text(".vscode/settings.json"), report)
+	}
+	for _, f := range []string{".yarnrc.yml", ".husky"} {
+		if _, err := os.Lstat(c.dir + "/" + f); err == nil {
+			t.Errorf("%s is there", f)
+		}
+	}
+	var asked []string
+	c.cfg.Keep = func(changes []sandbox.Change) (kept []sandbox.Change) {
+		for _, change := range changes {
+			asked = append(asked, strings.TrimPrefix(change.Path, c.dir+"/")+" "+change.What())
+			if strings.HasSuffix(change.Path, ".yarnrc.yml") {
+				kept = append(kept, change)
+			}
+		}
+		return kept
+	}
+	_, _, report = c.run(change)
+	if c.text(".yarnrc.yml") != "new\n" || c.text(".npmrc") != "old" || len(report.Notes) != 1 {
+		t.Errorf("%q %q %+v", c.text(".yarnrc.yml"), c.text(".npmrc"), report)
+	}
+	if want := ".husky created, .husky/pre-push created, .npmrc changed, .vscode/settings.json removed, .yarnrc.yml created"; strings.Join(asked, ", ") != want {
+		t.Errorf("asked %v, want %s", asked, want)
+	}
+	// What was put aside can be had back.
+	for _, a := range c.box.Aside() {
+		if a.Path == c.dir+"/.npmrc" {
+			if err := c.box.BringBack(a); err != nil || c.text(".npmrc") != "new\n" {
+				t.Errorf("%v, %q", err, c.text(".npmrc"))
+			}
+			break
+		}
 	}
 }
