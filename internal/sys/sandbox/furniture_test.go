@@ -111,6 +111,9 @@ git status --porcelain; git commit -qam two; git add -A; git commit -qm three; e
 	if !strings.Contains(out, "there\n") || !strings.Contains(out, "key.txt") {
 		t.Errorf("inside:\n%s", out)
 	}
+	if out, _, _ := c.run("ls -A secrets a/secrets"); out != "a/secrets:\nk\n\nsecrets:\nkey.txt\n" {
+		t.Errorf("the names in hidden folders: %q", out)
+	}
 	// A single tracked file reads as changed and cannot be recorded, which git says and stops.
 	c.cfg.DenyRead = append(c.cfg.DenyRead, c.dir+"/**/.env")
 	for _, try := range []string{"git commit -qam x", "git add -A", "git stash"} {
