@@ -61,7 +61,7 @@ func environment(ts *testscript.TestScript) []string {
 	for _, name := range []string{
 		"PATH", "HOME", "MYELIN_HOME", "TMPDIR", "GOCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "GIT_CONFIG_NOSYSTEM", "SHELL", "LANG",
 		"WORK", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY",
-		"MYELIN_MAX_RETRIES", "MYELIN_TRUST", "NO_COLOR", "GOCOVERDIR", "TERM", "IS_SANDBOX", "EDITOR",
+		"MYELIN_MAX_RETRIES", "MYELIN_RETRY_WATCHDOG", "MYELIN_TRUST", "NO_COLOR", "GOCOVERDIR", "TERM", "IS_SANDBOX", "EDITOR",
 	} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

@@ -5,10 +5,14 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +36,8 @@ import (
 // Beside the usual commands of testscript there are:
 //
 //	exits CODE COMMAND…        run a command that must end with this code
-//	fakeapi NAME SCRIPT API    serve a script as a model service and point the program at it
+//	fakeapi NAME SCRIPT API    serve a script as a model service and point the program at it; with a
+//	                           file as fourth argument over TLS, its certificate in that file
 //	serve NAME FOLDER          serve the folder's files over HTTP; the address is in $NAME
 //	checkapi NAME [UNUSED]     the service refused nothing, and as many turns of its script are left
 //	requests NAME N            so many requests have come
@@ -141,7 +146,7 @@ type scriptCommand = func(ts *testscript.TestScript, neg bool, args []string)
 
 func commands() map[string]scriptCommand {
 	return map[string]scriptCommand{
-		"exits": takes(2, -1, cmdExits), "fakeapi": takes(3, 3, cmdFakeAPI), "checkapi": takes(1, 2, cmdCheckAPI),
+		"exits": takes(2, -1, cmdExits), "fakeapi": takes(3, 4, cmdFakeAPI), "checkapi": takes(1, 2, cmdCheckAPI),
 		"serve":    takes(2, 2, cmdServe),
 		"requests": takes(2, 2, cmdRequests), "request": takes(3, 3, cmdRequest),
 		"start": takes(2, -1, cmdStart), "pipe": takes(2, -1, cmdPipe), "tty": takes(2, -1, cmdTTY), "say": takes(2, 2, cmdSay),
@@ -192,13 +197,19 @@ func addresses(api fakeapi.API, url string) map[string]string {
 func cmdFakeAPI(ts *testscript.TestScript, _ bool, args []string) {
 	cfg, err := fakeapi.Load(ts.MkAbs(args[1]), args[2])
 	ts.Check(err)
-	log, err := os.Create(ts.MkAbs(args[0] + ".log"))
+	requests, err := os.Create(ts.MkAbs(args[0] + ".log"))
 	ts.Check(err)
-	cfg.Log = log
+	cfg.Log = requests
 	s, err := fakeapi.New(cfg)
 	ts.Check(err)
-	ts.Defer(func() { _ = log.Close() })
-	for k, v := range addresses(fakeapi.API(args[2]), listen(ts, s)) {
+	ts.Defer(func() { _ = requests.Close() })
+	url := ""
+	if len(args) == 4 {
+		url = listenTLS(ts, s, ts.MkAbs(args[3]))
+	} else {
+		url = listen(ts, s)
+	}
+	for k, v := range addresses(fakeapi.API(args[2]), url) {
 		ts.Setenv(k, v)
 	}
 	of(ts).apis[args[0]] = s
@@ -222,6 +233,17 @@ func listen(ts *testscript.TestScript, h http.Handler) string {
 		serving.Wait()
 	})
 	return "http://" + l.Addr().String()
+}
+
+// listenTLS serves with a certificate that nobody knows, written to a file, and returns the address.
+func listenTLS(ts *testscript.TestScript, h http.Handler, certificate string) string {
+	server := httptest.NewUnstartedServer(h)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes that fail are the test
+	server.StartTLS()
+	ts.Defer(server.Close)
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	ts.Check(os.WriteFile(certificate, block, 0o600))
+	return server.URL
 }
 
 func cmdCheckAPI(ts *testscript.TestScript, _ bool, args []string) {

@@ -39,6 +39,7 @@ func (s *Session) engineConfig(t *turn) engine.Config {
 		Limits: engine.Limits{
 			Rounds: s.opts.MaxTurns, Retries: retries(r.env()), Beside: numbered(r.env(), "MYELIN_MAX_TOOL_USE_CONCURRENCY", 0),
 			Idle:       time.Duration(numbered(r.env(), "CLAUDE_STREAM_IDLE_TIMEOUT_MS", 0)) * time.Millisecond,
+			Wait:       s.longestWait(),
 			StreamOnly: flagged(r.env(), "MYELIN_DISABLE_NONSTREAMING_FALLBACK"),
 		},
 	}
@@ -52,6 +53,15 @@ func (s *Session) durable() error {
 		return fmt.Errorf("make the transcript durable: %w", err)
 	}
 	return nil
+}
+
+// longestWait is how long a service may make the session wait: for ever where a person sees it and
+// can end it, or where it was asked for.
+func (s *Session) longestWait() time.Duration {
+	if s.opts.Interactive || flagged(s.rooms.env(), "MYELIN_RETRY_WATCHDOG") {
+		return 0
+	}
+	return time.Minute
 }
 
 // retries reads how often a failing request is tried again.

@@ -131,6 +131,7 @@ type Limits struct {
 	Idle       time.Duration // longest silence of a stream in wall time (5 minutes)
 	Grace      time.Duration // how long a cancelled call may take to return before it is given up (5 seconds)
 	Repeats    int           // the same call with the same result this often in a row ends the turn (8); negative: never
+	Wait       time.Duration // longest wait a service may ask for before a request is made again (no bound)
 	StreamOnly bool          // never fall back to a request without streaming
 }
 

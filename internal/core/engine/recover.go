@@ -229,6 +229,7 @@ func (r *run) smallerOutput(s state, a answer) (state, *proto.Ended) {
 		return r.tooLong(s, a)
 	}
 	s.limit = limit
+	r.emit(proto.Notice{Level: "warning", Text: fmt.Sprintf("The service takes a shorter answer only; the request is made again with at most %d tokens.", limit)})
 	return s, nil
 }
 
@@ -287,12 +288,10 @@ func mapBlocks(history []msg.Message, f func(msg.Block) msg.Block) []msg.Message
 	return out
 }
 
-// overloaded waits a few times, then turns to the fallback model, at once when the wait is long.
+// overloaded waits a few times, then turns to the fallback model.
 func (r *run) overloaded(s state, a answer) (state, *proto.Ended) {
 	s.tries.overloads++
-	var e *provider.Error
-	long := errors.As(a.err, &e) && e.RetryAfter > longWait
-	if _, opts := r.cfg.Model(); (long || s.tries.overloads >= maxOverloads) && s.fallback < len(opts.Fallbacks) {
+	if _, opts := r.cfg.Model(); s.tries.overloads >= maxOverloads && s.fallback < len(opts.Fallbacks) {
 		return r.otherModel(s, a)
 	}
 	return r.again(s, a)
@@ -331,7 +330,8 @@ func (r *run) withoutStreaming(s state, a answer) (state, *proto.Ended) {
 	return s, nil
 }
 
-// again makes the request once more after a wait that grows.
+// again makes the request once more after a wait that grows. A long one is not waited for where another
+// model can take over, nor past the bound of the run.
 func (r *run) again(s state, a answer) (state, *proto.Ended) {
 	if s.tries.attempts >= r.cfg.Limits.Retries {
 		if _, opts := r.cfg.Model(); kind(a) == provider.KindServer && s.fallback < len(opts.Fallbacks) {
@@ -344,6 +344,14 @@ func (r *run) again(s state, a answer) (state, *proto.Ended) {
 	var e *provider.Error
 	if errors.As(a.err, &e) && e.RetryAfter > 0 {
 		wait = e.RetryAfter
+	}
+	if _, opts := r.cfg.Model(); wait > longWait && s.fallback < len(opts.Fallbacks) {
+		return r.otherModel(s, a)
+	}
+	if most := r.cfg.Limits.Wait; most > 0 && wait > most {
+		at := r.cfg.Effects.Now().Add(wait).Truncate(time.Second)
+		a.err = fmt.Errorf("%w; it may work again at %s, in %s; MYELIN_RETRY_WATCHDOG=1 waits for it", a.err, at.Format(time.RFC3339), wait.Round(time.Second))
+		return r.failed(s, a)
 	}
 	r.tellRetry(s, a, s.tries.attempts, r.cfg.Limits.Retries, wait)
 	if r.cfg.Effects.Sleep(r.ctx, wait) != nil {

@@ -84,6 +84,7 @@ const (
 	KindMedia       Kind = "media_too_large"    // an image or document was refused
 	KindNotFound    Kind = "model_not_found"
 	KindNetwork     Kind = "network"      // no connection, broken before the first event
+	KindUnreachable Kind = "unreachable"  // no connection, and none before a name, a certificate or a proxy is set right
 	KindStream      Kind = "stream"       // broken, ended without its end marker, or malformed in the middle
 	KindEnd         Kind = "abnormal_end" // the answer ended with a word that is no good end, or was empty
 	KindIdle        Kind = "stream_idle"  // no real data for too long

@@ -76,7 +76,7 @@ func (c Call) Do(ctx context.Context) (*http.Response, error) {
 	careful.CheckRedirect = stayAtHost
 	resp, err := careful.Do(req)
 	if err != nil {
-		return nil, c.broken(ctx, provider.KindNetwork, err)
+		return nil, c.unreached(ctx, err)
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
@@ -129,6 +129,19 @@ func (c Call) refused(resp *http.Response, body []byte) *provider.Error {
 	}
 	f.Message = c.clean(f.Message)
 	return f.Error(c.Provider)
+}
+
+// unreached is the error of a connection that was not made. One that cannot be made names its cure.
+func (c Call) unreached(ctx context.Context, err error) error {
+	out := c.broken(ctx, provider.KindNetwork, err)
+	var e *provider.Error
+	if cure, final := transport.Cure(err); cure != "" && errors.As(out, &e) {
+		e.Message += "; " + cure
+		if final {
+			e.Kind = provider.KindUnreachable
+		}
+	}
+	return out
 }
 
 // Broken is the error of a stream that broke or was malformed; the context's error when ctx ended.

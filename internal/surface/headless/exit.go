@@ -57,7 +57,7 @@ func apiExit(e proto.APIError) int {
 		return ExitSignIn
 	case provider.KindRateLimit, provider.KindOverloaded:
 		return ExitBusy
-	case provider.KindNetwork, provider.KindStream, provider.KindEnd, provider.KindIdle, provider.KindServer:
+	case provider.KindNetwork, provider.KindUnreachable, provider.KindStream, provider.KindEnd, provider.KindIdle, provider.KindServer:
 		return ExitNetwork
 	case provider.KindScript:
 		return ExitScript

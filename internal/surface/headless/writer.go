@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -90,9 +91,20 @@ func (w *writer) tell(e proto.Event) {
 		if b.Level == "warning" || b.Level == "error" {
 			fmt.Fprintf(w.opt.Err, "myelin: %s: %s\n", b.Level, visible.Line(b.Text))
 		}
+	case proto.Retry:
+		fmt.Fprintf(w.opt.Err, "myelin: %s\n", retryLine(b))
 	case proto.Fallback:
 		fmt.Fprintf(w.opt.Err, "myelin: %s takes over from %s: %s\n", visible.Line(b.To), visible.Line(b.From), visible.Line(b.Reason))
 	}
+}
+
+// retryLine says that a request is made again, when, and why.
+func retryLine(b proto.Retry) string {
+	when := "at once"
+	if wait := time.Duration(b.DelayMS) * time.Millisecond; wait > 0 {
+		when = "in " + wait.String()
+	}
+	return fmt.Sprintf("trying again %s (%d of %d): %s", when, b.Attempt, b.Max, visible.Line(or(b.Message, b.Kind)))
 }
 
 // deniedLine says what was refused and which rule would let it pass.
