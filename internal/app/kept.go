@@ -49,6 +49,11 @@ func (s *Session) letGo() {
 	}
 }
 
+// keepsServices says whether a service outlives the session.
+func (s *Session) keepsServices() bool {
+	return len(s.part.task.Get().List(func(t task.Task) bool { return !t.Ended() && t.Service != nil && t.Service.Keep })) > 0
+}
+
 // keepTask lets a named service outlive the session.
 func (s *Session) keepTask(t task.Task) (string, error) {
 	c, live := s.rooms.live.Get(t.ID)

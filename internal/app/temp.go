@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,23 @@ func (r *rooms) dir() string {
 // temp is a folder commands may write to.
 func (r *rooms) temp() string {
 	return filepath.Join(r.tempBase(), r.session.part.session.Get().ID)
+}
+
+// emptyTemp takes away what the session has left in the temporary folder, unless a service that outlives it
+// may still use it.
+func (r *rooms) emptyTemp() error {
+	if r.tempBase == nil || r.session.keepsServices() {
+		return nil
+	}
+	errs := []error{os.RemoveAll(r.temp())}
+	if r.transcript().Path() == "" {
+		errs = append(errs, os.RemoveAll(r.dir()))
+	}
+	_ = os.Remove(r.tempBase()) // another session uses it: then it stays
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("empty the session's temporary folder: %w", err)
+	}
+	return nil
 }
 
 // userTemp is this user's folder in the system's temporary one, by the name other processes of ours know.

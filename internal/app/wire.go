@@ -418,7 +418,7 @@ func (r *rooms) close(ctx context.Context) error {
 	if r.watched != nil {
 		r.watched.close()
 	}
-	errs = append(errs, r.transcript().Close())
+	errs = append(errs, r.transcript().Close(), r.emptyTemp())
 	if r.history != nil {
 		errs = append(errs, r.history.Close())
 	}
