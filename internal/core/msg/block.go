@@ -1,6 +1,9 @@
 package msg
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Block is one piece of content. The implementations are those of this package; a switch over a
 // Block needs a default for [Unknown].
@@ -95,18 +98,22 @@ func (u Unknown) Type() string { return u.Kind }
 
 // TextOf joins the text blocks of a content with line ends; everything else is left out.
 func TextOf(content []Block) string {
-	out := ""
+	if len(content) == 1 { // the usual case, without a copy
+		t, _ := content[0].(Text)
+		return t.Text
+	}
+	var out strings.Builder
 	for _, b := range content {
 		t, ok := b.(Text)
 		if !ok || t.Text == "" {
 			continue
 		}
-		if out != "" {
-			out += "\n"
+		if out.Len() > 0 {
+			out.WriteByte('\n')
 		}
-		out += t.Text
+		out.WriteString(t.Text)
 	}
-	return out
+	return out.String()
 }
 
 // Calls returns the tool calls of the messages in order.

@@ -367,15 +367,8 @@ func wireLines(t *testing.T, m *mapper, list []proto.Event) []map[string]any {
 	t.Helper()
 	var out []map[string]any
 	for _, e := range list {
-		objects, err := m.Map(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range objects {
-			raw, err := line(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, o := range m.Map(e) {
+			raw := line(o)
 			if bytes.Count(raw, []byte("\n")) != 1 {
 				t.Fatalf("not one line: %q", raw)
 			}

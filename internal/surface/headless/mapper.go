@@ -80,30 +80,30 @@ func newMapper(o mapOptions) *mapper {
 }
 
 // Map returns the wire objects of one event, in order; often none.
-func (m *mapper) Map(e proto.Event) ([]object, error) {
+func (m *mapper) Map(e proto.Event) []object {
 	switch b := e.Body.(type) {
 	case proto.TurnStarted:
-		return m.turnStarted(e, b), nil
+		return m.turnStarted(e, b)
 	case proto.Message:
 		return m.message(e, b)
 	case proto.RequestStarted, proto.AnswerStarted, proto.BlockStarted, proto.Delta, proto.BlockEnded, proto.AnswerEnded:
-		return m.stream(e), nil
+		return m.stream(e)
 	case proto.CallAnnounced:
-		return m.callAnnounced(e, b), nil
+		return m.callAnnounced(e, b)
 	case proto.CallProgress:
-		return m.callProgress(e, b), nil
+		return m.callProgress(e, b)
 	case proto.LocalOutput:
-		return m.localOutput(e, b), nil
+		return m.localOutput(e, b)
 	case proto.Ended:
-		return m.ended(e, b), nil
+		return m.ended(e, b)
 	case proto.Result:
-		return m.result(e, b), nil
+		return m.result(e, b)
 	case proto.TaskStarted, proto.TaskUpdated, proto.TaskEnded, proto.TasksChanged:
-		return m.task(e), nil
+		return m.task(e)
 	case proto.Ask, proto.AskClosed, proto.CallEnded, proto.ModelChanged, proto.Queued, proto.Shaped, proto.Todos, proto.Terminal, proto.Other:
-		return nil, nil // the wire has no word for these; what hosts need of them is in messages
+		return nil // the wire has no word for these; what hosts need of them is in messages
 	default:
-		return m.system(e), nil
+		return m.system(e)
 	}
 }
 
@@ -137,9 +137,9 @@ func parent(e proto.Event) any {
 	return e.Parent
 }
 
-func (m *mapper) message(e proto.Event, b proto.Message) ([]object, error) {
+func (m *mapper) message(e proto.Event, b proto.Message) []object {
 	if len(b.Message.Content) == 0 {
-		return nil, nil
+		return nil
 	}
 	if b.Message.Role == msg.Assistant {
 		return m.assistant(e, b.Message)
@@ -147,7 +147,7 @@ func (m *mapper) message(e proto.Event, b proto.Message) ([]object, error) {
 	return m.user(e, b)
 }
 
-func (m *mapper) assistant(e proto.Event, a msg.Message) ([]object, error) {
+func (m *mapper) assistant(e proto.Event, a msg.Message) []object {
 	var out []object
 	for _, block := range a.Content { // one block a message, whatever came
 		call, isCall := block.(msg.ToolCall)
@@ -160,10 +160,6 @@ func (m *mapper) assistant(e proto.Event, a msg.Message) ([]object, error) {
 				m.calls[call.ID] = in
 			}
 		}
-		wire, err := wireBlock(block)
-		if err != nil {
-			return nil, fmt.Errorf("write message %s: %w", a.ID, err)
-		}
 		o := object{
 			{"type", "assistant"},
 			{"message", object{
@@ -171,7 +167,7 @@ func (m *mapper) assistant(e proto.Event, a msg.Message) ([]object, error) {
 				{"type", "message"},
 				{"role", "assistant"},
 				{"model", wireModel(a.Model)},
-				{"content", []any{wire}},
+				{"content", []any{wireBlock(block)}},
 				{"stop_reason", nil},
 				{"stop_sequence", nil},
 				{"usage", startUsage(m.answers[a.Response].Usage)},
@@ -187,7 +183,7 @@ func (m *mapper) assistant(e proto.Event, a msg.Message) ([]object, error) {
 		}
 		out = append(out, m.inAgent(o, e))
 	}
-	return out, nil
+	return out
 }
 
 // inAgent adds whose message it is, where it came from inside a subagent.
@@ -199,21 +195,17 @@ func (m *mapper) inAgent(o object, e proto.Event) object {
 	return o.optional("subagent_type", call.Agent).optional("task_description", call.Description).with("agent_id", e.Agent)
 }
 
-func (m *mapper) user(e proto.Event, b proto.Message) ([]object, error) {
+func (m *mapper) user(e proto.Event, b proto.Message) []object {
 	u := b.Message
 	switch {
 	case u.Origin == msg.FromTask:
-		return nil, nil // the model is told; hosts had the task's own events
+		return nil // the model is told; hosts had the task's own events
 	case u.Origin == msg.FromHuman && e.Agent == "" && !(b.Replay && m.opt.Replay):
-		return nil, nil // the host said it itself
-	}
-	content, err := wireBlocks(u.Content)
-	if err != nil {
-		return nil, fmt.Errorf("write message %s: %w", u.ID, err)
+		return nil // the host said it itself
 	}
 	o := object{
 		{"type", "user"},
-		{"message", object{{"role", "user"}, {"content", content}}},
+		{"message", object{{"role", "user"}, {"content", wireBlocks(u.Content)}}},
 		{"parent_tool_use_id", parent(e)},
 		{"session_id", e.Session},
 		{"uuid", u.ID},
@@ -231,7 +223,7 @@ func (m *mapper) user(e proto.Event, b proto.Message) ([]object, error) {
 			o = o.with("isReplay", true)
 		}
 	}
-	return []object{m.inAgent(o, e)}, nil
+	return []object{m.inAgent(o, e)}
 }
 
 // toolUseResult is a tool's structured output, or in words what went wrong.

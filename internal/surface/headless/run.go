@@ -357,11 +357,8 @@ func (r *run) complain(text string) { fmt.Fprintf(r.opt.Err, "myelin: %s\n", vis
 func Refused(o Options, session, text string) int {
 	o = o.withDefaults()
 	if o.Format != Text {
-		raw, err := line(newMapper(mapOptions{NewID: o.NewID, Now: o.Now}).refused(session, text))
-		if err == nil {
-			_, err = o.Out.Write(raw)
-		}
-		if err != nil {
+		raw := line(newMapper(mapOptions{NewID: o.NewID, Now: o.Now}).refused(session, text))
+		if _, err := o.Out.Write(raw); err != nil {
 			fmt.Fprintf(o.Err, "myelin: write the output: %v\n", err)
 		}
 	}

@@ -2,6 +2,7 @@ package headless
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -78,50 +79,45 @@ func wireModel(ref string) string { return strings.TrimPrefix(ref, "anthropic/")
 
 // wireBlock is a content block as the public API has it, without what only this program keeps
 // beside it.
-func wireBlock(b msg.Block) (any, error) {
+func wireBlock(b msg.Block) any {
 	switch b := b.(type) {
 	case msg.Thinking:
-		return object{{"type", b.Type()}, {"thinking", b.Thinking}, {"signature", b.Signature}}, nil
+		return object{{"type", b.Type()}, {"thinking", b.Thinking}, {"signature", b.Signature}}
 	case msg.RedactedThinking:
-		return object{{"type", b.Type()}, {"data", b.Data}}, nil
+		return object{{"type", b.Type()}, {"data", b.Data}}
 	case msg.ToolCall:
 		input := b.Input
 		if len(input) == 0 {
 			input = json.RawMessage("{}")
 		}
-		return object{{"type", b.Type()}, {"id", b.ID}, {"name", b.Name}, {"input", input}}, nil
+		return object{{"type", b.Type()}, {"id", b.ID}, {"name", b.Name}, {"input", input}}
 	case msg.ToolResult:
-		content, err := resultContent(b.Content)
-		if err != nil {
-			return nil, err
-		}
-		return object{{"tool_use_id", b.CallID}, {"type", b.Type()}, {"content", content}, {"is_error", b.IsError}}, nil
-	default:
-		return msg.MarshalBlock(b)
+		return object{{"tool_use_id", b.CallID}, {"type", b.Type()}, {"content", resultContent(b.Content)}, {"is_error", b.IsError}}
 	}
+	raw, err := msg.MarshalBlock(b)
+	if err != nil { // a block that spoils only itself
+		return object{{"type", "text"}, {"text", fmt.Sprintf("[left out: %v]", err)}}
+	}
+	return raw
 }
 
 // resultContent is a string where the result is a single text, as hosts expect it, else blocks.
-func resultContent(content []msg.Block) (any, error) {
+func resultContent(content []msg.Block) any {
 	if len(content) == 0 {
-		return "", nil
+		return ""
 	}
 	if len(content) == 1 {
 		if t, ok := content[0].(msg.Text); ok {
-			return t.Text, nil
+			return t.Text
 		}
 	}
 	return wireBlocks(content)
 }
 
-func wireBlocks(blocks []msg.Block) ([]any, error) {
+func wireBlocks(blocks []msg.Block) []any {
 	out := make([]any, 0, len(blocks))
 	for _, b := range blocks {
-		w, err := wireBlock(b)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, w)
+		out = append(out, wireBlock(b))
 	}
-	return out, nil
+	return out
 }

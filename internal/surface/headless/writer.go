@@ -38,44 +38,28 @@ func (w *writer) event(e proto.Event) error {
 	if w.opt.Format == Text {
 		return w.text(e)
 	}
-	objects, err := w.mapper.Map(e)
-	if err != nil {
-		fmt.Fprintf(w.opt.Err, "myelin: %v\n", err) // one bad message spoils only itself
-		return nil
-	}
-	for _, o := range objects {
+	for _, o := range w.mapper.Map(e) {
 		if w.opt.Format == JSON {
-			if err := w.gather(o); err != nil {
-				return err
-			}
+			w.gather(o)
 			continue
 		}
-		raw, err := line(o)
-		if err != nil {
-			fmt.Fprintf(w.opt.Err, "myelin: %v\n", err)
-			continue
-		}
-		if _, err := w.opt.Out.Write(raw); err != nil {
+		if _, err := w.opt.Out.Write(line(o)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) gather(o object) error {
+func (w *writer) gather(o object) {
 	kind, _ := o.kind()
 	if kind != "result" && !w.opt.Verbose {
-		return nil
+		return
 	}
-	raw, err := line(o)
-	if err != nil {
-		return err
-	}
+	raw := line(o)
 	if !w.opt.Verbose {
 		w.all = w.all[:0]
 	}
 	w.all = append(w.all, raw[:len(raw)-1])
-	return nil
 }
 
 // tell writes to people, on the error stream, what a run that is not clean needs to say. Hosts
