@@ -108,7 +108,7 @@ func agentMatches(spec, kind string) bool {
 
 // skillMatches compares "name", or "name *" with the arguments.
 func skillMatches(spec, name, args string) bool {
-	name = strings.TrimPrefix(name, "/")
+	name, spec = strings.TrimPrefix(name, "/"), strings.TrimPrefix(spec, "/") // as SlashCommand was written
 	if strings.HasSuffix(spec, ":*") {
 		spec = strings.TrimSuffix(spec, ":*") + " *"
 	}

@@ -290,6 +290,25 @@ func TestKF128_RulesFoldWhereTheFolderDoes(t *testing.T) {
 	}
 }
 
+func TestKF121_OlderNamesWithSpecifiers(t *testing.T) {
+	for rule, c := range map[string]call{
+		"-SlashCommand(/deploy:*)": {tool: "Skill", input: `{"skill":"deploy","args":"now"}`},
+		"-SlashCommand(/deploy)":   {tool: "Skill", input: `{"skill":"deploy"}`},
+		"-Task(Explore)":           {tool: "Agent", input: `{"subagent_type":"Explore"}`},
+		"-NotebookRead(a.ipynb)":   {tool: "Read", uses: read("/home/dev/app/a.ipynb")},
+		"-MultiEdit(src/**)":       {tool: "Write", uses: edit("/home/dev/app/src/a.go")},
+		"-Kill*":                   {tool: "TaskStop", input: `{"task_id":"1"}`},
+		"-BashOutput":              {tool: "TaskOutput", input: `{"task_id":"1"}`},
+	} {
+		if d := decideCall(t, Bypass, []string{rule}, c); d.Behavior != Deny {
+			t.Errorf("%s: %s is decided %s", rule, c.tool, d.Behavior)
+		}
+	}
+	if d := decideCall(t, Default, []string{"-NotebookRead"}, call{tool: "Edit", uses: edit("/home/dev/app/a.go")}); d.Behavior == Deny {
+		t.Error("a rule about a tool that reads denies one that writes")
+	}
+}
+
 func TestAfterHook(t *testing.T) {
 	for _, c := range []struct {
 		rules   []string

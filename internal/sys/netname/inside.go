@@ -53,7 +53,7 @@ func Inside(a netip.Addr) Reach {
 	case a.IsMulticast():
 		return Reserved
 	}
-	if inner, ok := Embedded(a); ok {
+	if inner, ok := embedded(a); ok {
 		if r := Inside(inner); r != Public {
 			return r
 		}
@@ -110,8 +110,8 @@ var special = sync.OnceValue(func() []block {
 	return append(out, block{netip.MustParsePrefix("100.64.0.0/10"), Network}, block{netip.MustParsePrefix("fec0::/10"), Network})
 })
 
-// Embedded is the IPv4 address an IPv6 address carries, of every kind there is.
-func Embedded(a netip.Addr) (netip.Addr, bool) {
+// embedded is the IPv4 address an IPv6 address carries, of every kind there is.
+func embedded(a netip.Addr) (netip.Addr, bool) {
 	if !a.Is6() {
 		return netip.Addr{}, false
 	}

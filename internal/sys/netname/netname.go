@@ -43,11 +43,11 @@ func (h Host) URLHost() string {
 	return h.Name
 }
 
-// ErrHost is wrapped by the errors about hosts that have no canonical form.
-var ErrHost = errors.New("not a host name")
+// errHost is wrapped by the errors about hosts that have no canonical form.
+var errHost = errors.New("not a host name")
 
 func bad(host, why string) error {
-	return fmt.Errorf("%q: %w: %s", host[:min(len(host), 80)], ErrHost, why)
+	return fmt.Errorf("%q: %w: %s", host[:min(len(host), 80)], errHost, why)
 }
 
 // Parse reads a host as it may stand in a URL, a rule or a SOCKS request, in every spelling of an

@@ -19,14 +19,14 @@ type Pattern struct {
 	other *Endpoint
 }
 
-// ErrPattern is wrapped by the errors about patterns.
-var ErrPattern = errors.New("bad host pattern")
+// errPattern is wrapped by the errors about patterns.
+var errPattern = errors.New("bad host pattern")
 
 // ParsePattern reads a pattern. inner tells whether "*" may stand inside a label ("api-*.example.com"),
 // which lists of the sandbox do not take.
 func ParsePattern(text string, inner bool) (Pattern, error) {
 	text = strings.TrimSpace(text)
-	refuse := func(why string) (Pattern, error) { return Pattern{}, fmt.Errorf("%w %q: %s", ErrPattern, text, why) }
+	refuse := func(why string) (Pattern, error) { return Pattern{}, fmt.Errorf("%w %q: %s", errPattern, text, why) }
 	switch {
 	case text == "":
 		return refuse("it is empty")
@@ -61,7 +61,7 @@ func ParsePattern(text string, inner bool) (Pattern, error) {
 		p.labels = strings.ReplaceAll(h.Name, wildcard, "*")
 	default:
 		if p.host, err = Parse(host); err != nil {
-			return Pattern{}, fmt.Errorf("%w: %w", ErrPattern, err)
+			return Pattern{}, fmt.Errorf("%w: %w", errPattern, err)
 		}
 	}
 	return p, nil
@@ -83,7 +83,7 @@ func bareV6(text string) (Pattern, error) {
 	case frontErr == nil && front.Addr.IsValid() && port != 0:
 		return Pattern{host: front, port: port}, nil
 	case err != nil:
-		return p, fmt.Errorf("%w %q: it is neither a host nor an address", ErrPattern, text)
+		return p, fmt.Errorf("%w %q: it is neither a host nor an address", errPattern, text)
 	}
 	p.host = whole
 	return p, nil
@@ -130,7 +130,7 @@ func (p Pattern) Denies(h Host, port int) bool {
 	if p.covers(h, port) || p.other != nil && p.other.Host == h && (p.other.Port == port || port == 0) {
 		return true
 	}
-	inner, ok := Embedded(h.Addr)
+	inner, ok := embedded(h.Addr)
 	return ok && p.Denies(Of(inner), port)
 }
 
