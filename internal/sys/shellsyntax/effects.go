@@ -227,6 +227,14 @@ func (d *describer) option(o cmdline.Arg) {
 		d.w.pendText(d, strings.TrimPrefix(o.Value, "exec="), d.words[o.Word].Static())
 	case options.Changes:
 		d.not(o.Name + " does more than read")
+	default:
+		d.optionValue(o)
+	}
+}
+
+// optionValue notes what an option does that neither runs nor writes by itself, or whose value needs a closer look.
+func (d *describer) optionValue(o cmdline.Arg) {
+	switch o.Opt.Role {
 	case options.Recurses:
 		d.recursive = true
 	case options.Follows:

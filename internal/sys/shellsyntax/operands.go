@@ -38,11 +38,7 @@ func (d *describer) operands() {
 	case "1r":
 		d.each(ops, Read)
 	case "gcc":
-		for _, i := range ops {
-			if strings.HasPrefix(d.words[i].Value, "@") {
-				d.runsProgram("reads options from a file")
-			}
-		}
+		d.optionFiles(ops)
 	case "unzip":
 		d.each(ops[:min(1, len(ops))], Read)
 		if !d.hasOption("-l", "-v", "-Z", "-t", "-p", "-c") {
@@ -72,6 +68,15 @@ func (d *describer) operands() {
 		if len(ops) > 0 {
 			d.operand(ops[0], Write)
 			d.each(ops[1:], Read)
+		}
+	}
+}
+
+// optionFiles notes operands that name files of options.
+func (d *describer) optionFiles(ops []int) {
+	for _, i := range ops {
+		if strings.HasPrefix(d.words[i].Value, "@") {
+			d.runsProgram("reads options from a file")
 		}
 	}
 }
