@@ -46,11 +46,23 @@ func (d *describer) git() {
 	if d.a.Maybe {
 		d.runsProgram(name + " has a word that is only known at run time and may be an option")
 	}
+	if (name == "diff" || name == "grep") && d.hasOption("--no-index") {
+		d.eachPathAfter(g.Sub)
+	}
 	d.gitOperands(g.Sub)
 	d.gitForms(name)
 	d.gitRepositories(name)
 	d.gitContent(name)
 	d.spec = options.Find("git")
+}
+
+// eachPathAfter notes every word that is no option as read, for --no-index.
+func (d *describer) eachPathAfter(sub int) {
+	for i := sub + 1; i < len(d.words); i++ {
+		if !strings.HasPrefix(d.words[i].Value, "-") {
+			d.operand(i, Read)
+		}
+	}
 }
 
 // gitOperands looks at the operands for what may run a program or name a file.
