@@ -3,6 +3,7 @@
 package sandbox_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
 
 // crowd fills the project of a cell: nested repositories, files, further writable roots, patterns.
@@ -157,4 +161,24 @@ func BenchmarkCost(b *testing.B) {
 			}
 		}
 	})
+}
+
+// A rule that neither a mount nor the check afterwards can hold is named, and nothing runs as if it were.
+func TestKF112_RulesThatCannotBeHeldAreNamed(t *testing.T) {
+	c := newCell(t)
+	c.put("a/.env", "")
+	good := []string{c.dir + "/**/.env", c.dir + "/later", c.dir + "/*.lock", "/nowhere/**/x"}
+	c.cfg.DenyWrite, c.cfg.DenyRead = good, good
+	if got := c.box.Unheld(t.Context(), c.cfg); len(got) != 0 {
+		t.Errorf("held: %v", got)
+	}
+	bad := c.dir + "/**/[a"
+	c.cfg.DenyWrite = append(c.cfg.DenyWrite, bad)
+	if got := c.box.Unheld(t.Context(), c.cfg); len(got) != 1 || !strings.HasPrefix(got[0], bad) {
+		t.Errorf("unheld: %v", got)
+	}
+	_, err := c.box.Start(c.owner, proc.Spec{Path: "/bin/true", Dir: c.dir}, c.cfg)
+	if !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), bad) {
+		t.Errorf("started: %v", err)
+	}
 }
