@@ -202,17 +202,17 @@ func (g *group) remove() {
 	}
 }
 
-// tidyGroups takes away what programs of ours that were killed have left; what is in use stays.
+// tidyGroups takes away what programs of ours that were killed have left, here and in the groups beside;
+// what is in use stays.
 func tidyGroups() {
 	v2, v1 := hierarchies()
-	at := []string{v1["pids"], v1["memory"]}
-	if v2 != "" {
-		at = append(at, v2, filepath.Dir(v2))
-	}
-	for _, dir := range at {
-		left, _ := filepath.Glob(filepath.Join(dir, groupPrefix+"*-*-*-*-*")) // the pattern is right
-		for _, d := range left {
-			if dir != "" {
+	for _, at := range []string{v2, v1["pids"], v1["memory"]} {
+		if at == "" {
+			continue
+		}
+		for _, pattern := range []string{at, filepath.Dir(at), filepath.Join(filepath.Dir(at), "*")} {
+			left, _ := filepath.Glob(filepath.Join(pattern, groupPrefix+"*-*-*-*-*")) // the pattern is right
+			for _, d := range left {
 				_ = os.Remove(d) // in use: refused
 			}
 		}
