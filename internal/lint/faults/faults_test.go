@@ -84,6 +84,20 @@ func TestTestsThatFailByThemselvesProveNothing(t *testing.T) {
 	}
 }
 
+// A patch that has gone stale shows at once, without waiting for its turn.
+func TestEveryFaultOfTheTreeApplies(t *testing.T) {
+	const root = "../../.."
+	list, err := Load(filepath.Join(root, "testdata", "faults"))
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%d faults, %v", len(list), err)
+	}
+	for _, f := range list {
+		if out, err := git(t.Context(), root, "apply", "--check", f.Path); err != nil {
+			t.Errorf("%s: %s", f.Name, out)
+		}
+	}
+}
+
 func TestHeads(t *testing.T) {
 	for text, want := range map[string]string{
 		"Guard: g\nTests: ./a TestA\nTests: ./b TestB/c\n--- a/x\n": "",
