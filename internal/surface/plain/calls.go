@@ -210,6 +210,11 @@ type filePatch struct {
 		NewStart int      `json:"newStart"`
 		Lines    []string `json:"lines"`
 	} `json:"structuredPatch"`
+	Rest struct {
+		Added   int `json:"added"`
+		Removed int `json:"removed"`
+		LeftOut int `json:"leftOut"`
+	} `json:"patchCut"` // of the whole change, where not all of it is in Hunks
 }
 
 func patchOf(m *msg.Message) (filePatch, bool) {
@@ -220,7 +225,7 @@ func patchOf(m *msg.Message) (filePatch, bool) {
 	if json.Unmarshal(m.Structured, &patch) != nil || patch.FilePath == "" {
 		return patch, false
 	}
-	return patch, len(patch.Hunks) > 0 || patch.Kind == "create"
+	return patch, len(patch.Hunks) > 0 || patch.Rest.LeftOut > 0 || patch.Kind == "create"
 }
 
 func (f filePatch) counts(s Style) string {
@@ -233,6 +238,9 @@ func (f filePatch) counts(s Style) string {
 	}
 	if f.Kind == "create" && len(f.Hunks) == 0 {
 		added = len(outputLines(f.Content))
+	}
+	if f.Rest.LeftOut > 0 {
+		added, removed = f.Rest.Added, f.Rest.Removed
 	}
 	return " " + s.green(fmt.Sprintf("+%d", added)) + " " + s.red(fmt.Sprintf("%s%d", s.sign("−", "-"), removed))
 }
@@ -257,8 +265,9 @@ func (f filePatch) lines(s Style) []string {
 			all = append(all, diffLine(s, strings.ReplaceAll(visible.Text(l), "\n", `\n`)))
 		}
 	}
-	if n := len(all) - most; n > 0 {
-		all = append(all[:most], s.dim(fmt.Sprintf("%s %d more lines", s.sign("…", "..."), n)))
+	if n := len(all) - most; n > 0 || f.Rest.LeftOut > 0 {
+		n = max(n, 0) + f.Rest.LeftOut
+		all = append(all[:min(most, len(all))], s.dim(fmt.Sprintf("%s %d more lines", s.sign("…", "..."), n)))
 	}
 	return all
 }

@@ -201,3 +201,15 @@ func TestALongDiffIsCutWithACount(t *testing.T) {
 		t.Errorf("%d rows, last %q, counts %q", len(got), got[len(got)-1], patch.counts(Style{}))
 	}
 }
+
+// A patch that was cut before it came here is counted and shown as what it is a part of.
+func TestKF176_CountsAreOfTheWholeChange(t *testing.T) {
+	patch, ok := patchOf(&msg.Message{Structured: []byte(`{"filePath":"/p/a","structuredPatch":[{"oldStart":1,"newStart":1,"lines":["-a","+b"]}],"patchCut":{"added":900,"removed":800,"leftOut":1698}}`)})
+	if !ok {
+		t.Fatal("no patch")
+	}
+	got := patch.lines(Style{})
+	if got[len(got)-1] != "... 1698 more lines" || patch.counts(Style{}) != " +900 -800" {
+		t.Errorf("rows %q, counts %q", got, patch.counts(Style{}))
+	}
+}

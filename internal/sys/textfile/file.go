@@ -2,7 +2,6 @@ package textfile
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -121,7 +120,7 @@ func readUpTo(f *os.File, info fs.FileInfo, limit int64) ([]byte, error) {
 	}
 	var buf bytes.Buffer
 	buf.Grow(int(info.Size()) + bytes.MinRead)
-	n, err := io.Copy(&buf, io.LimitReader(f, limit+1))
+	n, err := buf.ReadFrom(io.LimitReader(f, limit+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
@@ -157,12 +156,7 @@ func LoadReal(path, real string, limit int64) (File, error) {
 // as f has it gives [ErrChanged] and is left alone; a link in its real path, put there since,
 // [nolink.ErrLink].
 func (f File) Save(next Text) (File, error) {
-	info, err := updateFile(f.Real, func(current []byte) ([]byte, error) {
-		if sha256.Sum256(current) != f.Text.Hash() {
-			return nil, &fs.PathError{Op: "write", Path: f.Path, Err: ErrChanged}
-		}
-		return next.Raw(), nil
-	})
+	info, err := updateFile(f.Real, f.Text.Raw(), next.Raw())
 	if err != nil {
 		return f, err
 	}

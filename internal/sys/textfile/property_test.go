@@ -60,6 +60,19 @@ func boundaries(view string) []int {
 	return append(out, len(view))
 }
 
+// rawOffsets are the places in the bytes of ascending places in the view.
+func rawOffsets(text Text, view ...int) ([]int, error) {
+	at := cursor{raw: text.bomLen()}
+	var out []int
+	for _, v := range view {
+		if err := text.move(text.enc.codec(), &at, v); err != nil {
+			return nil, err
+		}
+		out = append(out, at.raw)
+	}
+	return out, nil
+}
+
 func TestPropertyOnlyTheSpanChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, chars := sample(t)
@@ -72,7 +85,7 @@ func TestPropertyOnlyTheSpanChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		span, err := text.rawOffsets([]int{at[i], at[j]})
+		span, err := rawOffsets(text, at[i], at[j])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,6 +139,31 @@ func TestPropertySeveralEdits(t *testing.T) {
 	})
 }
 
+// Replacing every occurrence at once is the same as an edit at each.
+func TestPropertyReplaceIsSplice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, chars := sample(t)
+		at := boundaries(text.View())
+		i := rapid.IntRange(0, len(at)-1).Draw(t, "start")
+		j := rapid.IntRange(i, min(i+3, len(at)-1)).Draw(t, "end")
+		old := text.View()[at[i]:at[j]]
+		with := rapid.StringOfN(rapid.SampledFrom(append(chars, '\n')), 0, 6, -1).Draw(t, "new")
+		var edits []Edit
+		places, length := text.Find(old)
+		for _, p := range places {
+			edits = append(edits, Edit{p, p + length, with})
+		}
+		want, err := text.Splice(edits...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, n, err := text.Replace(old, with)
+		if err != nil || n != len(places) || !bytes.Equal(got.Raw(), want.Raw()) {
+			t.Fatalf("%d places, %v: got %q, want %q", n, err, got.Raw(), want.Raw())
+		}
+	})
+}
+
 // The reader of pages must show of any file what the whole text has.
 func TestPropertyPagesAreTheText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -172,7 +210,7 @@ func FuzzDecode(f *testing.F) {
 		if from < 0 || to < from || to > len(text.View()) {
 			return
 		}
-		span, err := text.rawOffsets([]int{from, to})
+		span, err := rawOffsets(text, from, to)
 		if err != nil {
 			return
 		}

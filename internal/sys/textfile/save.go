@@ -3,6 +3,8 @@ package textfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,23 +53,24 @@ func (p *pathLocks) lock(path string) (unlock func()) {
 	}
 }
 
-// updateFile replaces the content of an existing file by what change makes of it, and returns what the
-// file is then. No lock file is made: the file is somebody's project, where every strange file is seen
-// by watchers and by git.
-func updateFile(real string, change func(current []byte) ([]byte, error)) (fs.FileInfo, error) {
+// updateFile replaces the content of an existing file, which must be old, by next, and returns what the
+// file is then; other content gives [ErrChanged]. No lock file is made: the file is somebody's project,
+// where every strange file is seen by watchers and by git.
+func updateFile(real string, old, next []byte) (fs.FileInfo, error) {
 	defer saving.lock(real)()
 	f, info, err := OpenReal(real)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	current, err := readUpTo(f, info, max(info.Size(), 1<<30))
-	if err != nil {
+	same, err := holds(f, old)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	next, err := change(current)
-	if err != nil || bytes.Equal(next, current) {
-		return info, err // equal: builds and watchers need not hear of it
+	case !same:
+		return nil, &fs.PathError{Op: "write", Path: real, Err: ErrChanged}
+	case bytes.Equal(next, old):
+		return info, nil // builds and watchers need not hear of it
 	}
 	// Opened also where the file will be replaced: its own mode may protect it, and a rename would
 	// pass over that.
@@ -82,10 +85,28 @@ func updateFile(real string, change func(current []byte) ([]byte, error)) (fs.Fi
 			return now, err
 		}
 	}
-	if err := writeInPlace(w, current, next); err != nil {
+	if err := writeInPlace(w, old, next); err != nil {
 		return nil, err
 	}
 	return w.Stat()
+}
+
+// holds tells whether a file has this content, without holding it a second time.
+func holds(f *os.File, content []byte) (bool, error) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := f.Read(buf)
+		if !bytes.HasPrefix(content, buf[:n]) {
+			return false, nil
+		}
+		content = content[n:]
+		switch {
+		case errors.Is(err, io.EOF):
+			return len(content) == 0, nil
+		case err != nil:
+			return false, fmt.Errorf("read %s: %w", f.Name(), err)
+		}
+	}
 }
 
 // openSame opens for writing what info is about.

@@ -57,26 +57,59 @@ func (t Text) convertsEnds() bool { return t.ends == CRLF || t.ends == Mixed || 
 func (t Text) Splice(edits ...Edit) (Text, error) {
 	edits = append([]Edit(nil), edits...)
 	sort.SliceStable(edits, func(i, j int) bool { return edits[i].Start < edits[j].Start })
-	var fine []piece
+	s := t.splicer(len(t.raw) + len(t.raw)/16 + 64)
 	last := 0
 	for _, e := range edits {
 		if e.Start < last || e.End < e.Start || e.End > len(t.view) {
 			return Text{}, fmt.Errorf("splice text: edit [%d, %d) is outside the text or overlaps another", e.Start, e.End)
 		}
 		last = e.End
-		eol := t.endAt(e)
-		if t.convertsEnds() && !strings.Contains(t.view, "\r\n") {
-			e.New = strings.ReplaceAll(e.New, "\r\n", "\n")
-		}
-		for _, f := range t.refine(e) {
-			fine = append(fine, piece{f, eol})
+		e.New = t.ownEnds(e.New)
+		for _, f := range t.refine(t.view[e.Start:e.End], e.New) {
+			if err := s.put(f.moved(e.Start), e); err != nil {
+				return Text{}, err
+			}
 		}
 	}
-	raw, err := t.apply(fine)
-	if err != nil {
-		return Text{}, err
+	return s.text(), nil
+}
+
+// Replace returns the text with every occurrence of old replaced, as [Text.Find] finds them and
+// [Text.Splice] replaces them, and how many there were. It needs no memory for each of them.
+func (t Text) Replace(old, new string) (Text, int, error) {
+	n := strings.Count(t.view, old)
+	if n == 0 && strings.Contains(old, "\r\n") {
+		old = strings.ReplaceAll(old, "\r\n", "\n")
+		new = strings.ReplaceAll(new, "\r\n", "\n")
+		n = strings.Count(t.view, old)
 	}
-	return t.again(raw), nil
+	if n == 0 || old == "" {
+		return t, 0, nil
+	}
+	new = t.ownEnds(new)
+	fine := t.refine(old, new)
+	s := t.splicer(len(t.raw) + max(0, n*(len(new)-len(old))) + 64)
+	for from := 0; ; {
+		i := strings.Index(t.view[from:], old)
+		if i < 0 {
+			return s.text(), n, nil
+		}
+		at := from + i
+		from = at + len(old)
+		for _, f := range fine {
+			if err := s.put(f.moved(at), Edit{at, from, new}); err != nil {
+				return Text{}, n, err
+			}
+		}
+	}
+}
+
+// ownEnds writes the line ends of new text as the view has them.
+func (t Text) ownEnds(new string) string {
+	if t.convertsEnds() && strings.Contains(new, "\r\n") && !strings.Contains(t.view, "\r\n") {
+		return strings.ReplaceAll(new, "\r\n", "\n")
+	}
+	return new
 }
 
 // Rewrite returns the text with view as its whole content, as if the lines that differ had been
@@ -87,36 +120,26 @@ func (t Text) Rewrite(view string) (Text, error) {
 	return t.Splice(Edit{0, len(t.view), view})
 }
 
-// again decodes raw as t was decoded; an empty file has no encoding to keep.
-func (t Text) again(raw []byte) Text {
-	return decodeAs(raw, t.enc, t.bom)
-}
+func (e Edit) moved(by int) Edit { return Edit{e.Start + by, e.End + by, e.New} }
 
-// piece is an edit with the line end its new lines get.
-type piece struct {
-	Edit
-	eol string
-}
-
-// refine cuts an edit down to what differs.
-func (t Text) refine(e Edit) []Edit {
-	old := t.view[e.Start:e.End]
-	pre := commonPrefix(old, e.New)
-	old, e.New, e.Start = old[pre:], e.New[pre:], e.Start+pre
-	suf := commonSuffix(old, e.New)
-	old, e.New, e.End = old[:len(old)-suf], e.New[:len(e.New)-suf], e.End-suf
+// refine cuts the replacement of old by new down to what differs.
+func (t Text) refine(old, new string) []Edit {
+	pre := commonPrefix(old, new)
+	old, new = old[pre:], new[pre:]
+	suf := commonSuffix(old, new)
+	old, new = old[:len(old)-suf], new[:len(new)-suf]
 	switch {
-	case old == "" && e.New == "":
+	case old == "" && new == "":
 		return nil
-	case !strings.Contains(old, "\n") || !strings.Contains(e.New, "\n") || len(old)+len(e.New) > maxDiff:
-		return []Edit{e}
+	case !strings.Contains(old, "\n") || !strings.Contains(new, "\n") || len(old)+len(new) > maxDiff:
+		return []Edit{{pre, pre + len(old), new}}
 	}
 	var out []Edit
-	for _, d := range udiff.Lines(old, e.New) {
+	for _, d := range udiff.Lines(old, new) {
 		part := old[d.Start:d.End]
-		pre := commonPrefix(part, d.New)
-		suf := commonSuffix(part[pre:], d.New[pre:])
-		f := Edit{e.Start + d.Start + pre, e.Start + d.End - suf, d.New[pre : len(d.New)-suf]}
+		head := commonPrefix(part, d.New)
+		suf := commonSuffix(part[head:], d.New[head:])
+		f := Edit{pre + d.Start + head, pre + d.End - suf, d.New[head : len(d.New)-suf]}
 		if f.Start < f.End || f.New != "" {
 			out = append(out, f)
 		}
@@ -124,9 +147,15 @@ func (t Text) refine(e Edit) []Edit {
 	return out
 }
 
+// stride is how much is compared at once, at the speed of memory.
+const stride = 1 << 10
+
 // commonPrefix is the length of the longest common prefix that ends between characters.
 func commonPrefix(a, b string) int {
 	n := 0
+	for n+stride <= min(len(a), len(b)) && a[n:n+stride] == b[n:n+stride] {
+		n += stride
+	}
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
 	}
@@ -138,6 +167,9 @@ func commonPrefix(a, b string) int {
 
 func commonSuffix(a, b string) int {
 	n := 0
+	for n+stride <= min(len(a), len(b)) && a[len(a)-n-stride:len(a)-n] == b[len(b)-n-stride:len(b)-n] {
+		n += stride
+	}
 	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
 		n++
 	}
@@ -149,78 +181,78 @@ func commonSuffix(a, b string) int {
 
 func inChar(s string, i int) bool { return i < len(s) && !utf8.RuneStart(s[i]) }
 
-// apply encodes the pieces into a copy of the bytes.
-func (t Text) apply(pieces []piece) ([]byte, error) {
-	if len(pieces) == 0 {
-		return t.raw, nil
-	}
-	offsets := make([]int, 0, 2*len(pieces))
-	for _, p := range pieces {
-		offsets = append(offsets, p.Start, p.End)
-	}
-	at, err := t.rawOffsets(offsets)
-	if err != nil {
-		return nil, err
-	}
-	c := t.enc.codec()
-	out := make([]byte, 0, len(t.raw)+len(t.raw)/16+64)
-	done := 0
-	for i, p := range pieces {
-		out = append(out, t.raw[done:at[2*i]]...)
-		if out, err = t.encode(c, out, p); err != nil {
-			return nil, err
-		}
-		done = at[2*i+1]
-	}
-	return append(out, t.raw[done:]...), nil
+// splicer makes the bytes of a text with edits that come in order.
+type splicer struct {
+	t    Text
+	c    codec
+	out  []byte
+	done int    // bytes of the text that are in out, or were replaced
+	at   cursor // at the last edit
 }
 
-func (t Text) encode(c codec, out []byte, p piece) ([]byte, error) {
-	for _, r := range p.New {
+func (t Text) splicer(size int) *splicer {
+	return &splicer{t: t, c: t.enc.codec(), out: make([]byte, 0, size), at: cursor{raw: t.bomLen()}}
+}
+
+// text is the result, decoded as the text was.
+func (s *splicer) text() Text {
+	return decodeAs(append(s.out, s.t.raw[s.done:]...), s.t.enc, s.t.bom)
+}
+
+// put makes one edit, which is a part of whole.
+func (s *splicer) put(e, whole Edit) error {
+	eol := "\n"
+	if strings.Contains(e.New, "\n") {
+		eol = s.endAt(whole)
+	}
+	if err := s.t.move(s.c, &s.at, e.Start); err != nil {
+		return err
+	}
+	s.out = append(s.out, s.t.raw[s.done:s.at.raw]...)
+	if err := s.encode(e.New, eol); err != nil {
+		return err
+	}
+	err := s.t.move(s.c, &s.at, e.End)
+	s.done = s.at.raw
+	return err
+}
+
+func (s *splicer) encode(text, eol string) error {
+	for _, r := range text {
 		if r == utf8.RuneError {
-			return nil, ErrReplacement
+			return ErrReplacement
 		}
-		if r == '\n' && p.eol != "\n" {
-			for _, e := range p.eol {
-				out, _ = c.put(out, e) // every encoding has CR and LF
+		if r == '\n' && eol != "\n" {
+			for _, e := range eol {
+				s.out, _ = s.c.put(s.out, e) // every encoding has CR and LF
 			}
 			continue
 		}
 		var ok bool
-		if out, ok = c.put(out, r); !ok {
-			return nil, &CharError{t.enc, r}
+		if s.out, ok = s.c.put(s.out, r); !ok {
+			return &CharError{s.t.enc, r}
 		}
 	}
-	return out, nil
+	return nil
 }
 
-// rawOffsets turns ascending offsets in the view into offsets in the bytes.
-func (t Text) rawOffsets(view []int) ([]int, error) {
-	out := make([]int, len(view))
-	raw := t.bomLen()
+// cursor is one place in the view and in the bytes.
+type cursor struct{ view, raw int }
+
+// move moves the cursor forward to an offset of the view.
+func (t Text) move(c codec, at *cursor, view int) error {
 	if t.enc == UTF8 && !t.doubleEnds() { // byte for byte the same
-		for i, v := range view {
-			if inChar(t.view, v) {
-				return nil, fmt.Errorf("splice text: offset %d is inside a character", v)
-			}
-			out[i] = raw + v
-		}
-		return out, nil
+		at.view, at.raw = view, t.bomLen()+view
 	}
-	c := t.enc.codec()
-	seen := 0
-	for i, v := range view {
-		for seen < v {
-			n, width := t.step(c, raw)
-			raw += n
-			seen += width
-		}
-		if seen > v {
-			return nil, fmt.Errorf("splice text: offset %d is inside a character", v)
-		}
-		out[i] = raw
+	for at.view < view {
+		n, width := t.step(c, at.raw)
+		at.raw += n
+		at.view += width
 	}
-	return out, nil
+	if at.view > view || inChar(t.view, view) {
+		return fmt.Errorf("splice text: offset %d is inside a character", view)
+	}
+	return nil
 }
 
 func (t Text) doubleEnds() bool { return t.ends == CRLF || t.ends == Mixed }
@@ -237,14 +269,14 @@ func (t Text) step(c codec, raw int) (n, width int) {
 }
 
 // endAt says how lines that an edit adds shall end.
-func (t Text) endAt(e Edit) string {
-	switch t.ends {
+func (s *splicer) endAt(e Edit) string {
+	switch s.t.ends {
 	case CRLF:
 		return "\r\n"
 	case CR:
 		return "\r"
 	case Mixed:
-		return t.neighbourEnd(e)
+		return s.neighbourEnd(e)
 	default:
 		return "\n"
 	}
@@ -252,18 +284,21 @@ func (t Text) endAt(e Edit) string {
 
 // neighbourEnd finds, in a file with mixed line ends, the nearest one: inside the edit, else after
 // it, else before it.
-func (t Text) neighbourEnd(e Edit) string {
-	i := strings.IndexByte(t.view[e.Start:], '\n')
+func (s *splicer) neighbourEnd(e Edit) string {
+	at := cursor{raw: s.t.bomLen()}
+	i := strings.IndexByte(s.t.view[e.Start:], '\n')
 	if i >= 0 {
 		i += e.Start
-	} else if i = strings.LastIndexByte(t.view[:e.Start], '\n'); i < 0 {
+		if s.at.view <= i {
+			at = s.at // so that many edits do not walk through the file many times
+		}
+	} else if i = strings.LastIndexByte(s.t.view[:e.Start], '\n'); i < 0 {
 		return "\n"
 	}
-	at, err := t.rawOffsets([]int{i})
-	if err != nil {
+	if err := s.t.move(s.c, &at, i); err != nil {
 		return "\n"
 	}
-	if r, _ := t.enc.codec().next(t.raw[at[0]:]); r == '\r' {
+	if r, _ := s.c.next(s.t.raw[at.raw:]); r == '\r' {
 		return "\r\n"
 	}
 	return "\n"

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Text is the content of a text file: its bytes, and the view of them as Unicode text in which
@@ -124,7 +125,8 @@ func decodeAs(raw []byte, enc Encoding, bom bool) Text {
 	body := raw[t.bomLen():]
 	if enc == UTF8 {
 		t.ends = lineEndsOf(body)
-		t.view = toLF(string(body), t.ends)
+		// The bytes are never changed, so the view may be the same memory: a large file is held once.
+		t.view = toLF(unsafe.String(unsafe.SliceData(body), len(body)), t.ends)
 		return t
 	}
 	c := enc.codec()

@@ -224,7 +224,7 @@ func TestKF017_LineEndsStay(t *testing.T) {
 			t.Errorf("got %q, %v", got.Raw(), err)
 		}
 		want := []Hunk{{1, 3, 1, 4, []string{" a", "-b", "+B", "+B2", " c"}}}
-		if d := cmp.Diff(want, Diff("a\nb\nc\n", got.View())); d != "" {
+		if d := cmp.Diff(want, Diff("a\nb\nc\n", got.View()).Hunks); d != "" {
 			t.Error(d)
 		}
 	})
@@ -265,13 +265,12 @@ func TestDiff(t *testing.T) {
 		}},
 	}
 	for _, c := range cases {
-		if d := cmp.Diff(c.want, Diff(c.old, c.new)); d != "" {
+		if d := cmp.Diff(c.want, Diff(c.old, c.new).Hunks); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
 	}
-	added, removed := Count(Diff("a\nb\nc\n", "a\nx\ny\nc\n"))
-	if added != 2 || removed != 1 {
-		t.Errorf("Count = +%d -%d, want +2 -1", added, removed)
+	if p := Diff("a\nb\nc\n", "a\nx\ny\nc\n"); p.Added != 2 || p.Removed != 1 || p.LeftOut != 0 {
+		t.Errorf("Diff = %+v, want +2 -1", p)
 	}
 }
 

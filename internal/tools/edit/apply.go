@@ -37,21 +37,15 @@ func applyOne(t textfile.Text, c Change) (textfile.Text, string) {
 		next, err := t.Rewrite(c.New)
 		return next, said(err)
 	}
-	places, length := t.Find(c.Old)
-	switch {
-	case len(places) == 0:
+	if !c.ReplaceAll {
+		if places, _ := t.Find(c.Old); len(places) > 1 {
+			return t, ambiguous(t.View(), c.Old, places)
+		}
+	}
+	next, n, err := t.Replace(c.Old, c.New)
+	if n == 0 {
 		return t, notFound(t.View(), c.Old)
-	case len(places) > 1 && !c.ReplaceAll:
-		return t, ambiguous(t.View(), c.Old, places)
 	}
-	if length < len(c.Old) { // it was written with CRLF where the file has LF
-		c.New = strings.ReplaceAll(c.New, "\r\n", "\n")
-	}
-	edits := make([]textfile.Edit, 0, len(places))
-	for _, p := range places {
-		edits = append(edits, textfile.Edit{Start: p, End: p + length, New: c.New})
-	}
-	next, err := t.Splice(edits...)
 	return next, said(err)
 }
 

@@ -16,6 +16,7 @@ type output struct {
 	NewString    string          `json:"newString"`
 	OriginalFile *string         `json:"originalFile"` // null for a new file, and for one over maxOriginal
 	Patch        []textfile.Hunk `json:"structuredPatch"`
+	PatchCut     *textfile.Rest  `json:"patchCut,omitempty"` // where not all of the change is in Patch
 	UserModified bool            `json:"userModified"`
 	ReplaceAll   bool            `json:"replaceAll"`
 	Edits        []Change        `json:"edits,omitempty"`
@@ -38,11 +39,11 @@ func result(in Input, before *string, after, text string) (tool.Result, error) {
 			out.OriginalFile = nil
 		}
 	}
-	out.Patch = textfile.Diff(old, after)
+	patch := textfile.Diff(old, after)
+	out.Patch, out.PatchCut = patch.Hunks, patch.Rest()
 	raw, err := json.Marshal(out)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("write the output of Edit: %w", err)
 	}
-	added, removed := textfile.Count(out.Patch)
-	return tool.Result{Content: []msg.Block{msg.Text{Text: text}}, Structured: raw, Added: added, Removed: removed}, nil
+	return tool.Result{Content: []msg.Block{msg.Text{Text: text}}, Structured: raw, Added: patch.Added, Removed: patch.Removed}, nil
 }

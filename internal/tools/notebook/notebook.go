@@ -158,9 +158,9 @@ func result(in Input, done outcome, language, before, after string) (tool.Result
 		return tool.Result{}, fmt.Errorf("write the output of NotebookEdit: %w", err)
 	}
 	did := map[string]string{"replace": "Replaced", "insert": "Inserted", "delete": "Deleted"}[in.Mode]
-	added, removed := textfile.Count(textfile.Diff(before, after))
+	patch := textfile.Diff(before, after)
 	return tool.Result{
 		Content:    []msg.Block{msg.Text{Text: fmt.Sprintf("%s cell %s of %s.", did, done.id, in.Path)}},
-		Structured: raw, Added: added, Removed: removed,
+		Structured: raw, Added: patch.Added, Removed: patch.Removed,
 	}, nil
 }

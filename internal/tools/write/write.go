@@ -126,7 +126,8 @@ type output struct {
 	FilePath     string          `json:"filePath"`
 	Content      string          `json:"content"`
 	Patch        []textfile.Hunk `json:"structuredPatch"`
-	OriginalFile *string         `json:"originalFile"` // null for a new file, and for one over maxOriginal
+	PatchCut     *textfile.Rest  `json:"patchCut,omitempty"` // where not all of the change is in Patch
+	OriginalFile *string         `json:"originalFile"`       // null for a new file, and for one over maxOriginal
 	UserModified bool            `json:"userModified"`
 }
 
@@ -136,12 +137,12 @@ const maxOriginal = 256 << 10
 func result(in Input, before *string, after string) (tool.Result, error) {
 	out := output{Type: "create", FilePath: in.FilePath, Content: in.Content, OriginalFile: before, Patch: []textfile.Hunk{}}
 	text := "Created " + in.FilePath + "."
-	added, removed := textfile.CountLines(after), 0
+	patch := textfile.Patch{Added: textfile.CountLines(after)}
 	if before != nil {
 		out.Type = "update"
-		out.Patch = textfile.Diff(*before, after)
-		added, removed = textfile.Count(out.Patch)
-		text = fmt.Sprintf("Updated %s: %d lines added, %d removed.", in.FilePath, added, removed)
+		patch = textfile.Diff(*before, after)
+		out.Patch, out.PatchCut = patch.Hunks, patch.Rest()
+		text = fmt.Sprintf("Updated %s: %d lines added, %d removed.", in.FilePath, patch.Added, patch.Removed)
 		if len(*before) > maxOriginal {
 			out.OriginalFile = nil
 		}
@@ -150,5 +151,5 @@ func result(in Input, before *string, after string) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("write the output of Write: %w", err)
 	}
-	return tool.Result{Content: []msg.Block{msg.Text{Text: text}}, Structured: raw, Added: added, Removed: removed}, nil
+	return tool.Result{Content: []msg.Block{msg.Text{Text: text}}, Structured: raw, Added: patch.Added, Removed: patch.Removed}, nil
 }
