@@ -40,6 +40,7 @@ type ToolCall struct {
 	Input     json.RawMessage `json:"input"`
 	Malformed string          `json:"malformed,omitempty"`
 	Signature string          `json:"signature,omitempty"` // Gemini's thought signature of this call
+	Extra     json.RawMessage `json:"extra,omitempty"`     // an object: members its service sent that we do not know, for the same model
 }
 
 // ToolResult answers the call with the id CallID. Content holds text, images and documents.

@@ -15,7 +15,7 @@ func Equal(a, b Block) bool {
 		return ok && a.Thinking == o.Thinking && a.Signature == o.Signature && a.Provider == o.Provider && bytes.Equal(a.Data, o.Data)
 	case ToolCall:
 		o, ok := b.(ToolCall)
-		return ok && a.ID == o.ID && a.Name == o.Name && bytes.Equal(a.Input, o.Input) && a.Malformed == o.Malformed && a.Signature == o.Signature
+		return ok && a.ID == o.ID && a.Name == o.Name && bytes.Equal(a.Input, o.Input) && a.Malformed == o.Malformed && a.Signature == o.Signature && bytes.Equal(a.Extra, o.Extra)
 	case ToolResult:
 		o, ok := b.(ToolResult)
 		return ok && a.CallID == o.CallID && a.IsError == o.IsError && slices.EqualFunc(a.Content, o.Content, Equal)

@@ -352,6 +352,11 @@ func cleanCall(c ToolCall) ToolCall {
 	if !isObject(c.Input) {
 		c.Input = []byte("{}")
 	}
+	if len(c.Extra) > 0 {
+		if c.Extra = cleanJSON(c.Extra); !isObject(c.Extra) {
+			c.Extra = nil
+		}
+	}
 	return c
 }
 

@@ -16,7 +16,7 @@ func Size(content []Block) int {
 		case RedactedThinking:
 			n += len(b.Data)
 		case ToolCall:
-			n += len(b.ID) + len(b.Name) + len(b.Input) + len(b.Malformed)
+			n += len(b.ID) + len(b.Name) + len(b.Input) + len(b.Malformed) + len(b.Extra)
 		case ToolResult:
 			n += len(b.CallID) + Size(b.Content)
 		case Unknown:

@@ -17,9 +17,9 @@ import (
 type Model interface {
 	// Info describes the model. It does not ask the network.
 	Info() Info
-	// Stream asks for one answer and yields it piece by piece. It makes exactly one request: who
-	// wants a retry calls again. Breaking out of the loop or ending ctx cancels the request and
-	// returns only after its connection is given up.
+	// Stream asks for one answer and yields it piece by piece. It makes one request, and another only
+	// where a refusal names what the server cannot read: who wants a retry calls again. Breaking out
+	// of the loop or ending ctx cancels the request and returns only after its connection is given up.
 	//
 	// The events are one Start, then for each block BlockStart, Deltas and BlockDone (blocks may
 	// not overlap), then one Done. An error comes last and alone: after every block that was
@@ -49,6 +49,19 @@ type Info struct {
 	Efforts       []string `json:"efforts,omitempty"`    // accepted effort levels, weakest first
 	WebSearch     bool     `json:"web_search,omitempty"` // the provider can search the web for the model
 	Local         bool     `json:"local,omitempty"`      // runs on this machine, costs nothing
+	Compat        Compat   `json:"compat,omitzero"`
+}
+
+// Compat is how a server differs from the interface it speaks, where it cannot be seen from what it
+// sends. The zero value changes nothing.
+type Compat struct {
+	Without   []string `json:"without,omitempty"`             // optional fields of the request that are left out
+	Reasoning *bool    `json:"reasoning_content,omitempty"`   // Chat: whether it is sent back; nil: when the server showed it
+	MaxTokens string   `json:"max_tokens_field,omitempty"`    // Chat: "max_tokens" or "max_completion_tokens"
+	System    string   `json:"system_role,omitempty"`         // Chat: "system" or "developer"
+	Effort    string   `json:"effort,omitempty"`              // Chat: "field" (reasoning_effort), "object" (reasoning) or "none"
+	IDLength  int      `json:"id_length,omitempty"`           // Chat: most characters of a call's id
+	Behind    *bool    `json:"user_behind_results,omitempty"` // Chat: whether a user message may follow results directly
 }
 
 // Ref is the full name, provider/id.

@@ -48,6 +48,7 @@ type Config struct {
 	LongCache bool            // keep what is cached for an hour instead of five minutes
 	ExtraBody json.RawMessage // an object whose members are set in every body
 	HTTP      *http.Client    // nil: a shared client with proxies from the environment
+	Learned   *wire.Learned   // what servers refused so far; nil: nothing is remembered
 
 	Bedrock *Bedrock // ask Amazon Bedrock
 	Vertex  *Vertex  // ask Google Vertex AI
@@ -149,7 +150,10 @@ func (m *Model) call(ctx context.Context, req provider.Request, p purpose) (wire
 	if err != nil {
 		return wire.Call{}, nil, &provider.Error{Kind: provider.KindInvalid, Provider: Name, Message: "write the request: " + err.Error(), Cause: err}
 	}
-	c := wire.Call{HTTP: m.cfg.HTTP, Provider: Name, Body: body, Header: http.Header{}, Media: wire.HasMedia(req.Messages)}
+	c := wire.Call{
+		HTTP: m.cfg.HTTP, Provider: Name, Body: body, Header: http.Header{}, Media: wire.HasMedia(req.Messages),
+		Optional: wire.Optional{Fields: []string{"metadata", "output_config", "thinking", "stop_sequences"}, Without: m.cfg.Info.Compat.Without, Server: m.cfg.BaseURL, Learned: m.cfg.Learned},
+	}
 	wire.SetLane(c.Header, m.cfg.BaseURL, req.Lane)
 	switch {
 	case m.cfg.Bedrock != nil:

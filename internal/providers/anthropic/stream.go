@@ -282,6 +282,9 @@ func (d *decoder) finish() error {
 	default:
 		return &provider.Error{Kind: provider.KindEnd, Provider: Name, Type: string(d.stop), Message: "the answer ended with " + string(d.stop)}
 	}
+	if d.stop == msg.StopEndTurn && !d.answer.Opened() {
+		return &provider.Error{Kind: provider.KindEnd, Provider: Name, Message: "the answer is empty"}
+	}
 	d.done = true
 	d.start("", "", usageJSON{})
 	d.answer.Done(d.stop, d.usage)

@@ -159,9 +159,32 @@ func (c *Catalog) correct(ref string, raw json.RawMessage) error {
 	if err := d.Decode(&info); err != nil {
 		return fmt.Errorf("%q: %s", ref, strings.TrimPrefix(err.Error(), "json: "))
 	}
+	if err := compatible(info.Compat); err != nil {
+		return fmt.Errorf("%q: %w", ref, err)
+	}
 	info.Provider, info.ID = name, id
 	models[at] = info
 	c.providers[p].models = func() []provider.Info { return models }
+	return nil
+}
+
+// compatible refuses values that no interface knows.
+func compatible(c provider.Compat) error {
+	for _, f := range []struct {
+		name, value string
+		known       []string
+	}{
+		{"max_tokens_field", c.MaxTokens, []string{"max_tokens", "max_completion_tokens"}},
+		{"system_role", c.System, []string{"system", "developer"}},
+		{"effort", c.Effort, []string{"field", "object", "none"}},
+	} {
+		if f.value != "" && !slices.Contains(f.known, f.value) {
+			return fmt.Errorf("compat.%s: expected one of %s, got %q", f.name, strings.Join(f.known, ", "), f.value)
+		}
+	}
+	if c.IDLength != 0 && c.IDLength < 9 {
+		return fmt.Errorf("compat.id_length: expected at least 9, got %d", c.IDLength)
+	}
 	return nil
 }
 

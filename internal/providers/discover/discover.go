@@ -15,6 +15,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/providers/catalog"
+	"github.com/myelin-agent/myelin/internal/providers/wire"
 )
 
 // API is how a model is spoken to.
@@ -71,6 +72,7 @@ func (c Choice) String() string { return c.Info.Ref() + " (" + c.Source + ")" }
 type Discovery struct {
 	cfg     Config
 	catalog *catalog.Catalog
+	learned wire.Learned // of all servers that were asked
 }
 
 // New returns a discovery. Corrections of models that cannot be read are told in the error; the

@@ -19,7 +19,7 @@ func (d *Discovery) Open(c Choice) (provider.Model, error) {
 	case OpenAIResponses, OpenAIChat:
 		return d.openOpenAI(c), nil
 	case Gemini:
-		return gemini.New(gemini.Config{Info: c.Info, BaseURL: c.at.baseURL, APIKey: c.at.key, HTTP: c.client}), nil
+		return gemini.New(gemini.Config{Info: c.Info, BaseURL: c.at.baseURL, APIKey: c.at.key, HTTP: c.client, Learned: &d.learned}), nil
 	case Script, Replay, Offline:
 		return nil, fmt.Errorf("open model %s: it is no service", c.Info.Ref())
 	}
@@ -28,7 +28,7 @@ func (d *Discovery) Open(c Choice) (provider.Model, error) {
 
 func (d *Discovery) openAnthropic(c Choice) (provider.Model, error) {
 	cfg := anthropic.Config{
-		Info: c.Info, BaseURL: c.at.baseURL, APIKey: c.at.key, AuthToken: c.at.token, HTTP: c.client,
+		Info: c.Info, BaseURL: c.at.baseURL, APIKey: c.at.key, AuthToken: c.at.token, HTTP: c.client, Learned: &d.learned,
 		LongCache: truthy(d.cfg.Env("ENABLE_PROMPT_CACHING_1H")) && !truthy(d.cfg.Env("FORCE_PROMPT_CACHING_5M")),
 		NoBetas:   d.on("DISABLE_EXPERIMENTAL_BETAS"),
 	}
@@ -58,7 +58,7 @@ func (d *Discovery) openAnthropic(c Choice) (provider.Model, error) {
 }
 
 func (d *Discovery) openOpenAI(c Choice) provider.Model {
-	cfg := openai.Config{Info: c.Info, BaseURL: c.at.baseURL, APIKey: c.at.key, API: openai.Chat, HTTP: c.client}
+	cfg := openai.Config{Info: c.Info, BaseURL: c.at.baseURL, APIKey: c.at.key, API: openai.Chat, HTTP: c.client, Learned: &d.learned}
 	if c.API == OpenAIResponses {
 		cfg.API = openai.Responses
 	}

@@ -39,6 +39,7 @@ type Config struct {
 	Header    http.Header     // added to every request, over ours
 	ExtraBody json.RawMessage // an object whose members are set in every body
 	HTTP      *http.Client    // nil: a shared client with proxies from the environment
+	Learned   *wire.Learned   // what servers refused so far; nil: nothing is remembered
 }
 
 // Model is one model of the service. It is safe for concurrent use.
@@ -139,7 +140,8 @@ func (m *Model) call(ctx context.Context, req provider.Request, method string, b
 	}
 	c := wire.Call{
 		HTTP: m.cfg.HTTP, Provider: Name, Body: raw, Header: http.Header{}, Media: wire.HasMedia(req.Messages),
-		URL: m.cfg.BaseURL + "/models/" + url.PathEscape(m.cfg.Info.ID) + method,
+		Optional: wire.Optional{Fields: []string{"toolConfig"}, Without: m.cfg.Info.Compat.Without, Server: m.cfg.BaseURL, Learned: m.cfg.Learned},
+		URL:      m.cfg.BaseURL + "/models/" + url.PathEscape(m.cfg.Info.ID) + method,
 	}
 	wire.SetLane(c.Header, m.cfg.BaseURL, req.Lane)
 	key := m.cfg.APIKey

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -48,11 +49,11 @@ type chatFunction struct {
 }
 
 type chatMessage struct {
-	Role      string     `json:"role"`
-	Content   any        `json:"content"` // a string, parts, or null beside calls
-	Reasoning string     `json:"reasoning_content,omitempty"`
-	ToolCalls []chatCall `json:"tool_calls,omitempty"`
-	CallID    string     `json:"tool_call_id,omitempty"`
+	Role      string            `json:"role"`
+	Content   any               `json:"content"` // a string, parts, or null beside calls
+	Reasoning *string           `json:"reasoning_content,omitempty"`
+	ToolCalls []json.RawMessage `json:"tool_calls,omitempty"` // chatCall, and what its server added
+	CallID    string            `json:"tool_call_id,omitempty"`
 }
 
 type chatCall struct {
@@ -89,7 +90,7 @@ const maxStops = 4
 const maxCacheKey = 64
 
 func (m *Model) chatBody(req provider.Request, names *wire.Names) (chatBody, error) {
-	o, d := req.Options, m.cfg.Dialect
+	o, d := req.Options, m.dialect()
 	b := chatBody{Model: m.cfg.Info.ID, Stop: o.StopSequences[:min(len(o.StopSequences), maxStops)], Stream: !o.NoStream}
 	if d.MaxTokens == "max_completion_tokens" {
 		b.MaxCompletionTokens = m.maxTokens(o)
@@ -120,7 +121,10 @@ func (m *Model) chatBody(req provider.Request, names *wire.Names) (chatBody, err
 			return map[string]any{"type": "function", "function": map[string]any{"name": name}}
 		})
 	}
-	b.Messages = m.chatMessages(req, names)
+	var err error
+	if b.Messages, err = m.chatMessages(req, names, d); err != nil {
+		return b, err
+	}
 	return b, nil
 }
 
@@ -137,28 +141,39 @@ func toolChoice(choice string, names *wire.Names, one func(name string) any) any
 	return one(names.Of(choice))
 }
 
-func (m *Model) chatMessages(req provider.Request, names *wire.Names) []chatMessage {
+// between stands where a user message would stand directly behind results.
+const between = "(The results came in.)"
+
+func (m *Model) chatMessages(req provider.Request, names *wire.Names, d Dialect) ([]chatMessage, error) {
 	var out []chatMessage
 	if text := systemText(req.System); text != "" {
-		role := m.cfg.Dialect.System
+		role := d.System
 		if role == "" {
 			role = "system"
 		}
 		out = append(out, chatMessage{Role: role, Content: text})
 	}
-	most := m.cfg.Dialect.IDLength
+	most := d.IDLength
 	if most == 0 {
 		most = 40
 	}
 	ids := wire.NewIDs("call_", most)
 	for _, t := range m.turns(req.Messages) {
 		if t.Role == msg.Assistant {
-			out = append(out, m.chatAssistant(t, ids, names))
+			said, err := chatAssistant(t, ids, names, d.KeepReasoning)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, said)
 			continue
 		}
-		out = append(out, chatUser(t, ids)...)
+		said := chatUser(t, ids)
+		if n := len(said); n > 1 && said[n-1].Role == "user" && !d.UserBehindResults {
+			said = slices.Insert(said, n-1, chatMessage{Role: "assistant", Content: between})
+		}
+		out = append(out, said...)
 	}
-	return out
+	return out, nil
 }
 
 // turns leaves out what these interfaces cannot carry.
@@ -178,6 +193,11 @@ func (m *Model) turns(messages []msg.Message) []wire.Turn {
 			if m.cfg.API != Responses || !own || !responsesItem(b) {
 				return nil
 			}
+		case msg.ToolCall:
+			if !own {
+				b.Extra = nil
+			}
+			return b
 		case msg.Image, msg.Document:
 			return wire.Readable([]msg.Block{b}, images, documents)[0]
 		case msg.ToolResult:
@@ -192,21 +212,29 @@ func (m *Model) takesThinking(b msg.Thinking) bool {
 	if m.cfg.API == Responses {
 		return b.Provider == Name && json.Valid(b.Data)
 	}
-	return m.cfg.Dialect.KeepReasoning && b.Provider == "" && b.Thinking != ""
+	return m.dialect().KeepReasoning && b.Provider == "" && b.Thinking != ""
 }
 
-func (m *Model) chatAssistant(t wire.Turn, ids *wire.IDs, names *wire.Names) chatMessage {
+func chatAssistant(t wire.Turn, ids *wire.IDs, names *wire.Names, reasoning bool) (chatMessage, error) {
 	out := chatMessage{Role: "assistant"}
+	thought := ""
 	var content []msg.Block
 	for _, s := range t.Content {
 		switch b := s.Block.(type) {
 		case msg.Text:
 			content = append(content, b)
 		case msg.Thinking:
-			out.Reasoning += b.Thinking
+			thought += b.Thinking
 		case msg.ToolCall:
-			out.ToolCalls = append(out.ToolCalls, chatCall{ids.Of(b.ID), "function", chatCallFunction{names.Of(b.Name), string(wire.Object(b.Input))}})
+			call, err := wire.MarshalWith(chatCall{ids.Of(b.ID), "function", chatCallFunction{names.Of(b.Name), string(wire.Object(b.Input))}}, b.Extra)
+			if err != nil {
+				return out, err
+			}
+			out.ToolCalls = append(out.ToolCalls, call)
 		}
+	}
+	if thought != "" || reasoning && len(out.ToolCalls) > 0 { // beside calls also an empty one is missed
+		out.Reasoning = &thought
 	}
 	switch text := systemText(content); {
 	case text != "":
@@ -214,7 +242,7 @@ func (m *Model) chatAssistant(t wire.Turn, ids *wire.IDs, names *wire.Names) cha
 	case len(out.ToolCalls) == 0:
 		out.Content = "(nothing was said)" // only reasoning was: an empty answer is refused
 	}
-	return out
+	return out, nil
 }
 
 // chatUser gives each result a message of its own. What they show beside text comes after them,

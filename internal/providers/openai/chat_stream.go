@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/google/uuid"
 
@@ -18,6 +19,7 @@ type chatReader struct {
 	answer  *wire.Answer
 	names   *wire.Names
 	service string
+	shows   func() // reasoning_content was shown
 
 	words   *wire.Block // open text or thinking
 	calls   []*chatTold
@@ -35,6 +37,7 @@ type chatTold struct {
 	name  string
 	early wire.Text // arguments that came before the name
 	block *wire.Block
+	extra map[string]json.RawMessage // members we do not know
 }
 
 type chatChunk struct {
@@ -53,7 +56,7 @@ type chatChunk struct {
 
 type chatDelta struct {
 	Content          flexible       `json:"content"`
-	ReasoningContent wire.Text      `json:"reasoning_content"`
+	ReasoningContent *wire.Text     `json:"reasoning_content"`
 	Reasoning        flexible       `json:"reasoning"` // OpenRouter, Ollama, newer vLLM
 	Refusal          wire.Text      `json:"refusal"`
 	ToolCalls        []chatCallPart `json:"tool_calls"`
@@ -66,6 +69,32 @@ type chatCallPart struct {
 		Name      string   `json:"name"`
 		Arguments flexible `json:"arguments"`
 	} `json:"function"`
+	extra map[string]json.RawMessage
+}
+
+// UnmarshalJSON also keeps the members it does not know: their server wants them back.
+func (p *chatCallPart) UnmarshalJSON(raw []byte) error {
+	type known chatCallPart
+	if err := json.Unmarshal(raw, (*known)(p)); err != nil {
+		return err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	for name, value := range all {
+		switch name {
+		case "index", "id", "type", "function":
+		default:
+			if string(value) != "null" {
+				if p.extra == nil {
+					p.extra = map[string]json.RawMessage{}
+				}
+				p.extra[name] = value
+			}
+		}
+	}
+	return nil
 }
 
 // flexible is a text that some servers send as something else: null, parts with a text, or, for
@@ -187,19 +216,24 @@ func (r *chatReader) start(id, model string) {
 
 func (r *chatReader) delta(d chatDelta) error {
 	r.told = r.told || len(d.Content.text)+len(d.Refusal)+len(d.ToolCalls) > 0
-	thought := d.ReasoningContent
-	if len(thought) == 0 {
-		thought = d.Reasoning.text
+	thought := d.Reasoning.text
+	if d.ReasoningContent != nil {
+		r.shows()
+		if len(*d.ReasoningContent) > 0 {
+			thought = *d.ReasoningContent
+		}
 	}
-	if len(thought) > 0 {
-		r.say(msg.Thinking{}, thought)
-	}
-	if len(d.Content.text) > 0 {
-		r.say(msg.Text{}, d.Content.text)
-	}
-	if len(d.Refusal) > 0 {
-		r.refused = true
-		r.say(msg.Text{}, d.Refusal)
+	r.refused = r.refused || len(d.Refusal) > 0
+	for _, said := range []struct {
+		kind msg.Block
+		text wire.Text
+	}{{msg.Thinking{}, thought}, {msg.Text{}, d.Content.text}, {msg.Text{}, d.Refusal}} {
+		if len(said.text) == 0 {
+			continue
+		}
+		if err := r.say(said.kind, said.text); err != nil {
+			return err
+		}
 	}
 	for _, part := range d.ToolCalls {
 		if err := r.call(part); err != nil {
@@ -210,13 +244,16 @@ func (r *chatReader) delta(d chatDelta) error {
 }
 
 // say adds words to the open block of this kind.
-func (r *chatReader) say(kind msg.Block, text wire.Text) {
+func (r *chatReader) say(kind msg.Block, text wire.Text) error {
 	if r.words == nil || r.words.Block().Type() != kind.Type() {
 		r.closeWords()
-		r.closeWhole()
+		if err := r.closeWhole(); err != nil {
+			return err
+		}
 		r.words = r.answer.Open(kind)
 	}
 	r.words.Add(text)
+	return nil
 }
 
 func (r *chatReader) closeWords() {
@@ -228,12 +265,15 @@ func (r *chatReader) closeWords() {
 
 // closeWhole closes the calls whose arguments are a whole object: nothing can follow, and they can
 // be run while the answer goes on. Others may still grow, even behind a later one.
-func (r *chatReader) closeWhole() {
+func (r *chatReader) closeWhole() error {
 	for _, c := range r.calls {
 		if c.block != nil && json.Valid(c.block.Text()) {
-			c.block.Close()
+			if err := c.close(); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // call finds the call a part belongs to. Servers leave out ids, indexes or both, some number every
@@ -253,12 +293,15 @@ func (r *chatReader) call(part chatCallPart) error {
 			c.index = *part.Index
 		}
 		r.closeWords()
-		r.closeWhole()
+		if err := r.closeWhole(); err != nil {
+			return err
+		}
 		r.calls = append(r.calls, c)
 	}
 	if c.id == "" {
 		c.id = part.ID
 	}
+	c.add(part.extra)
 	if c.block == nil && c.name != part.Function.Name { // a piece, unless it is the whole name again
 		c.name += part.Function.Name
 	}
@@ -276,6 +319,32 @@ func (r *chatReader) call(part chatCallPart) error {
 		return fmt.Errorf("call %s goes on after its arguments were complete", c.id)
 	}
 	c.block.Add(arguments)
+	return nil
+}
+
+// add keeps what a part brought of members we do not know; what came last counts.
+func (c *chatTold) add(extra map[string]json.RawMessage) {
+	if c.extra == nil {
+		c.extra = extra
+		return
+	}
+	maps.Copy(c.extra, extra)
+}
+
+// close ends the block of a call.
+func (c *chatTold) close() error {
+	if c.block == nil || c.block.Closed() {
+		return nil
+	}
+	if call, ok := c.block.Block().(msg.ToolCall); ok && len(c.extra) > 0 {
+		raw, err := wire.Marshal(c.extra)
+		if err != nil {
+			return fmt.Errorf("keep what the service added to call %s: %w", c.id, err)
+		}
+		call.Extra = raw
+		c.block.Amend(call)
+	}
+	c.block.Close()
 	return nil
 }
 
@@ -352,7 +421,9 @@ func (r *chatReader) done() error {
 	r.start("", "")
 	r.closeWords()
 	for _, c := range r.calls {
-		c.block.Close()
+		if err := c.close(); err != nil {
+			return err
+		}
 	}
 	r.answer.Done(r.stop(), r.usage)
 	return nil

@@ -51,6 +51,7 @@ type Config struct {
 	Header    http.Header     // added to every request, over ours
 	ExtraBody json.RawMessage // an object whose members are set in every body
 	HTTP      *http.Client    // nil: a shared client with proxies from the environment
+	Learned   *wire.Learned   // what servers showed so far; nil: of this model alone
 }
 
 // Dialect is how a server's Chat Completions differ.
@@ -62,6 +63,9 @@ type Dialect struct {
 	KeepReasoning bool   // wants reasoning_content back (DeepSeek, Kimi and others while they call tools)
 	CacheKey      bool   // knows prompt_cache_key
 	IDLength      int    // most characters of a call's id; 0: 40
+	// UserBehindResults: a user message may stand directly behind results. Servers with strict templates
+	// refuse it, so an answer of a few words stands between.
+	UserBehindResults bool
 }
 
 // Effort is how a server is told how much to think.
@@ -76,11 +80,11 @@ const (
 
 // OpenAIChat is the dialect of OpenAI itself.
 func OpenAIChat() Dialect {
-	return Dialect{MaxTokens: "max_completion_tokens", System: "developer", Effort: EffortField, CacheKey: true}
+	return Dialect{MaxTokens: "max_completion_tokens", System: "developer", Effort: EffortField, CacheKey: true, UserBehindResults: true}
 }
 
 // OpenRouter is the dialect of OpenRouter.
-func OpenRouter() Dialect { return Dialect{Effort: EffortObject} }
+func OpenRouter() Dialect { return Dialect{Effort: EffortObject, UserBehindResults: true} }
 
 // Local is the dialect of servers on one's own machine: Ollama, LM Studio, llama.cpp and vLLM.
 func Local() Dialect { return Dialect{Effort: EffortField} }
@@ -114,6 +118,9 @@ func New(cfg Config) provider.Model {
 			cfg.API = Responses
 		}
 	}
+	if cfg.Learned == nil {
+		cfg.Learned = &wire.Learned{}
+	}
 	m := &Model{cfg: cfg}
 	if cfg.API == Responses {
 		return counting{m}
@@ -138,24 +145,33 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		names := wire.NewNames(req.Tools, 64)
-		call, err := m.call(ctx, req, names)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		resp, err := call.Do(ctx)
+		call, resp, err := m.ask(ctx, req, names)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer resp.Body.Close()
 		a := wire.NewAnswer(yield)
-		var r reader = &chatReader{answer: a, names: names, service: m.cfg.Info.Provider}
+		var r reader = &chatReader{answer: a, names: names, service: m.cfg.Info.Provider, shows: func() { m.learn(showsReasoning) }}
 		if m.cfg.API == Responses {
 			r = &responsesReader{answer: a, names: names, service: m.cfg.Info.Provider, search: req.Options.WebSearch != nil}
 		}
 		if err := read(resp, a, r); err != nil {
 			a.Fail(call.Broken(ctx, err))
+		}
+	}
+}
+
+// ask makes the request, and once more for each thing that a refusal teaches of the dialect.
+func (m *Model) ask(ctx context.Context, req provider.Request, names *wire.Names) (wire.Call, *http.Response, error) {
+	for {
+		call, err := m.call(ctx, req, names)
+		if err != nil {
+			return call, nil, err
+		}
+		resp, err := call.Do(ctx)
+		if err == nil || !m.corrected(err) { // what is learned already corrects nothing, so this ends
+			return call, resp, err
 		}
 	}
 }
@@ -219,7 +235,7 @@ func (m *Model) call(ctx context.Context, req provider.Request, names *wire.Name
 func (m *Model) post(ctx context.Context, req provider.Request, path string, body []byte) (wire.Call, error) {
 	c := wire.Call{
 		HTTP: m.cfg.HTTP, Provider: m.cfg.Info.Provider, URL: m.cfg.BaseURL + path, Body: body,
-		Header: http.Header{}, Media: wire.HasMedia(req.Messages),
+		Header: http.Header{}, Media: wire.HasMedia(req.Messages), Optional: m.optional(),
 	}
 	wire.SetLane(c.Header, m.cfg.BaseURL, req.Lane)
 	key := m.cfg.APIKey

@@ -307,7 +307,11 @@ func (r *responsesReader) final(raw json.RawMessage) error {
 		}
 		r.answer.Open(msg.Unknown{Kind: wire.SearchResultKind, Raw: found, Provider: Name}).Close()
 	}
-	r.answer.Done(r.stop(in), in.usage())
+	stop := r.stop(in)
+	if stop == msg.StopEndTurn && !r.answer.Opened() {
+		return &provider.Error{Kind: provider.KindEnd, Provider: r.service, Message: "the answer is empty"}
+	}
+	r.answer.Done(stop, in.usage())
 	return nil
 }
 

@@ -33,10 +33,11 @@ func Parse(name string, data []byte) (*Script, error) {
 		Lanes: map[string][]Turn{},
 	}
 	p.object(root, "the script", fields{
-		"model": func(n *yaml.Node) { p.model(n, &s.Model) },
-		"turns": func(n *yaml.Node) { s.Turns = p.turns(n, "turns") },
-		"lanes": func(n *yaml.Node) { p.lanes(n, s.Lanes) },
-		"loop":  func(n *yaml.Node) { s.Loop = p.boolean(n, "loop") },
+		"model":  func(n *yaml.Node) { p.model(n, &s.Model) },
+		"turns":  func(n *yaml.Node) { s.Turns = p.turns(n, "turns") },
+		"lanes":  func(n *yaml.Node) { p.lanes(n, s.Lanes) },
+		"quirks": func(n *yaml.Node) { s.Quirks = p.quirks(n) },
+		"loop":   func(n *yaml.Node) { s.Loop = p.boolean(n, "loop") },
 	})
 	if len(s.Turns) == 0 && len(p.errs) == 0 {
 		p.fail(root, "the script", "expected \"turns\" with at least one turn")

@@ -87,7 +87,7 @@ func TestParseKeepsLines(t *testing.T) {
 
 func TestParseNamesEveryMistakeWithItsLine(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
-		{"unknown key on top", "turns:\n  - content: []\nlopo: true\n", `s.yaml:3: the script: unknown key "lopo"; expected one of lanes, loop, model, turns`},
+		{"unknown key on top", "turns:\n  - content: []\nlopo: true\n", `s.yaml:3: the script: unknown key "lopo"; expected one of lanes, loop, model, quirks, turns`},
 		{"unknown key in a turn", "turns:\n  - content: []\n    stopp: end_turn\n", `s.yaml:3: turns[0]: unknown key "stopp"`},
 		{"unknown key in a block", "turns:\n  - content:\n      - text: a\n        id: b\n", `s.yaml:4: turns[0].content[0]: "id" and "input" go with "tool"`},
 		{"unknown key in expect", "turns:\n  - expect: {contain: x}\n    content: []\n", `s.yaml:2: turns[0].expect: unknown key "contain"; expected one of absent, contains, last_result, tools`},

@@ -16,11 +16,12 @@ import (
 
 // Script is a parsed file. It is immutable once parsed.
 type Script struct {
-	Name  string            // of the file, for messages
-	Model provider.Info     // what the catalog would say of the model; Provider is always "script"
-	Turns []Turn            // answers of the main conversation; never empty
-	Lanes map[string][]Turn // answers for other callers, by lane ("title", "agent:*"); never nil
-	Loop  bool              // start again after the last turn instead of running out
+	Name   string            // of the file, for messages
+	Model  provider.Info     // what the catalog would say of the model; Provider is always "script"
+	Turns  []Turn            // answers of the main conversation; never empty
+	Lanes  map[string][]Turn // answers for other callers, by lane ("title", "agent:*"); never nil
+	Quirks []Quirk           // how a service that serves the script differs from the one it stands for
+	Loop   bool              // start again after the last turn instead of running out
 }
 
 // Turn is one answer. Exactly one of Content, Raw and Error says what it is; an answer without any

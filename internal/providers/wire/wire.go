@@ -41,6 +41,7 @@ type Call struct {
 	URL      string
 	Header   http.Header
 	Body     []byte
+	Optional Optional // what of the body a request can do without
 	Media    bool     // the request holds images or documents
 	Secrets  []string // never shown in an error
 	// Sign may add to the finished request, for services that sign it. Nil: nothing to do.
@@ -52,12 +53,31 @@ type Call struct {
 // maxErrorBody bounds how much of an error's body is read.
 const maxErrorBody = 64 << 10
 
-// Do sends the request once. A response with a status of 2xx is returned, its body open; anything
-// else is a *[provider.Error], or the context's error when ctx ended.
+// Do sends the request. A response with a status of 2xx is returned, its body open; anything else is a
+// *[provider.Error], or the context's error when ctx ended. A refusal that names an optional field is
+// no answer: the request is made again without it, once for each field, and so are all later ones.
 func (c Call) Do(ctx context.Context) (*http.Response, error) {
+	c.Body = c.Optional.apply(c.Body)
+	for {
+		resp, reply, err := c.once(ctx)
+		var e *provider.Error
+		if err == nil || !errors.As(err, &e) {
+			return resp, err
+		}
+		field := c.Optional.refused(e, reply, c.Body)
+		if field == "" {
+			return nil, err
+		}
+		c.Optional.Learned.Add(c.Optional.Server, withoutFact(field))
+		c.Body = without(c.Body, field) // it has one field less each time, so this ends
+	}
+}
+
+// once sends the request once; reply is the body of a refusal.
+func (c Call) once(ctx context.Context) (resp *http.Response, reply []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(c.Body))
 	if err != nil {
-		return nil, &provider.Error{Kind: provider.KindInvalid, Provider: c.Provider, Message: "the base URL is not valid: " + c.clean(err.Error()), Cause: err}
+		return nil, nil, &provider.Error{Kind: provider.KindInvalid, Provider: c.Provider, Message: "the base URL is not valid: " + c.clean(err.Error()), Cause: err}
 	}
 	for name, values := range c.Header {
 		req.Header[name] = values
@@ -65,7 +85,7 @@ func (c Call) Do(ctx context.Context) (*http.Response, error) {
 	req.Header.Set("Content-Type", "application/json")
 	if c.Sign != nil {
 		if err := c.Sign(req, c.Body); err != nil {
-			return nil, c.signError(ctx, err)
+			return nil, nil, c.signError(ctx, err)
 		}
 	}
 	client := c.HTTP
@@ -74,20 +94,20 @@ func (c Call) Do(ctx context.Context) (*http.Response, error) {
 	}
 	careful := *client
 	careful.CheckRedirect = stayAtHost
-	resp, err := careful.Do(req)
+	resp, err = careful.Do(req)
 	if err != nil {
-		return nil, c.unreached(ctx, err)
+		return nil, nil, c.unreached(ctx, err)
 	}
 	if resp.StatusCode/100 == 2 {
-		return resp, nil
+		return resp, nil, nil
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 	// A body that broke off still says more than nothing.
-	return nil, c.refused(resp, body)
+	return nil, body, c.refused(resp, body)
 }
 
 // stayAtHost follows a redirect only within a host: net/http would take keys in headers it does not

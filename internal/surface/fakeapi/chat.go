@@ -13,7 +13,7 @@ import (
 
 // chatAPI is OpenAI's Chat Completions API, with the stricter demands of servers that speak it:
 // https://platform.openai.com/docs/api-reference/chat.
-type chatAPI struct{}
+type chatAPI struct{ quirks quirks }
 
 func (chatAPI) refuse(r refusal) []byte { return openAIError(r) }
 
@@ -59,10 +59,11 @@ type chatRead struct {
 	pictures []picture
 	open     []string // calls that wait for their results
 	ids      map[string]bool
+	quirks   quirks
 }
 
-func (chatAPI) read(in incoming) (asked, *refusal) {
-	r := chatRead{check: openAICheck(), in: in, ids: map[string]bool{}}
+func (api chatAPI) read(in incoming) (asked, *refusal) {
+	r := chatRead{check: openAICheck(), in: in, ids: map[string]bool{}, quirks: api.quirks}
 	if !strings.HasSuffix(in.path, "/chat/completions") {
 		return r.a, &refusal{status: 404, typ: "invalid_request_error", message: "Invalid URL (POST " + in.path + ")"}
 	}
@@ -104,6 +105,7 @@ func (r *chatRead) body() {
 	}
 	r.tools(n)
 	r.messages(n.list("messages"))
+	r.quirky(n.list("messages"))
 	r.many(r.pictures)
 	r.window(limit)
 }
@@ -204,7 +206,7 @@ func (r *chatRead) say(role msg.Role, content []msg.Block) {
 }
 
 func (r *chatRead) assistant(n node) {
-	n.only("role", "content", "name", "refusal", "tool_calls")
+	n.only("role", "content", "name", "refusal", "tool_calls", "reasoning_content")
 	var content []msg.Block
 	if n.has("content") {
 		content = r.content(n, false)
@@ -216,7 +218,7 @@ func (r *chatRead) assistant(n node) {
 		r.bad("Invalid '%s': empty array. Expected an array with minimum length 1.", n.at("tool_calls"))
 	}
 	for i, raw := range calls {
-		c := r.object(raw, fmt.Sprintf("%s.tool_calls[%d]", n.path, i), "id", "type", "function")
+		c := r.object(raw, fmt.Sprintf("%s.tool_calls[%d]", n.path, i), r.quirks.callMembers()...)
 		f := r.object(c.raw("function"), c.at("function"), "name", "arguments")
 		id, name, arguments := c.str("id"), f.str("name"), f.str("arguments")
 		c.need("id", "type")
@@ -352,10 +354,13 @@ func chatFinish(s msg.Stop) string {
 	case msg.StopRefusal:
 		return "content_filter"
 	}
+	if !good(s) {
+		return string(s)
+	}
 	return "stop"
 }
 
-func (chatAPI) stream(t script.Turn, a asked, id string) []frame {
+func (api chatAPI) stream(t script.Turn, a asked, id string) []frame {
 	var out []frame
 	put := func(isDelta bool, delta object, finish any) {
 		out = append(out, frame{event("", object{
@@ -363,16 +368,19 @@ func (chatAPI) stream(t script.Turn, a asked, id string) []frame {
 			"choices": []object{{"index": 0, "delta": delta, "finish_reason": finish}},
 		}), isDelta})
 	}
-	put(false, object{"role": "assistant", "content": ""}, nil)
-	calls := 0
+	first := object{"role": "assistant", "content": ""}
+	if api.quirks.has(script.ReasoningBack) {
+		first["reasoning_content"] = ""
+	}
+	put(false, first, nil)
+	var calls []object
 	for _, b := range t.Content {
 		switch b.Kind {
 		case script.ToolBlock:
-			put(false, object{"tool_calls": []object{{"index": calls, "id": b.ID, "type": "function", "function": object{"name": b.Tool, "arguments": ""}}}}, nil)
-			for _, p := range pieces(b.Input, t.Chunk) {
-				put(true, object{"tool_calls": []object{{"index": calls, "function": object{"arguments": p}}}}, nil)
-			}
-			calls++
+			api.quirks.call(b, len(calls), t.Chunk, func(isDelta bool, part object) {
+				put(isDelta, object{"tool_calls": []object{part}}, nil)
+			})
+			calls = append(calls, api.quirks.message(b))
 		default:
 			field := "content"
 			if b.Kind == script.ThinkingBlock {
@@ -383,7 +391,11 @@ func (chatAPI) stream(t script.Turn, a asked, id string) []frame {
 			}
 		}
 	}
-	put(false, object{}, chatFinish(t.Stop))
+	last := object{}
+	if api.quirks.has(script.RepeatCalls) && len(calls) > 0 {
+		last["tool_calls"] = calls
+	}
+	put(false, last, chatFinish(t.Stop))
 	if a.options {
 		out = append(out, frame{event("", object{
 			"id": "chatcmpl-" + id, "object": "chat.completion.chunk", "created": 1, "model": a.model, "choices": []object{}, "usage": chatUsage(*t.Usage),
@@ -392,14 +404,14 @@ func (chatAPI) stream(t script.Turn, a asked, id string) []frame {
 	return append(out, frame{[]byte("data: [DONE]\n\n"), false})
 }
 
-func (chatAPI) whole(t script.Turn, a asked, id string) []byte {
+func (api chatAPI) whole(t script.Turn, a asked, id string) []byte {
 	message := object{"role": "assistant", "content": nil, "refusal": nil}
 	calls := []object{}
 	text, thought := "", ""
 	for _, b := range t.Content {
 		switch b.Kind {
 		case script.ToolBlock:
-			calls = append(calls, object{"id": b.ID, "type": "function", "function": object{"name": b.Tool, "arguments": b.Input}})
+			calls = append(calls, api.quirks.message(b))
 		case script.ThinkingBlock:
 			thought += b.Text
 		default:
@@ -409,7 +421,7 @@ func (chatAPI) whole(t script.Turn, a asked, id string) []byte {
 	if text != "" {
 		message["content"] = text
 	}
-	if thought != "" {
+	if thought != "" || api.quirks.has(script.ReasoningBack) {
 		message["reasoning_content"] = thought
 	}
 	if len(calls) > 0 {

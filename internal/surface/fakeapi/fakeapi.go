@@ -71,6 +71,7 @@ type Recorded struct {
 type Server struct {
 	cfg     Config
 	dialect dialect
+	quirks  quirks
 	player  *script.Player
 
 	mu       sync.Mutex // guards all below
@@ -92,13 +93,17 @@ func New(cfg Config) (*Server, error) {
 	if s.cfg.Now == nil {
 		s.cfg.Now = time.Now
 	}
+	s.quirks = cfg.Script.Quirks
+	if err := s.quirks.fit(cfg.API); err != nil {
+		return nil, err
+	}
 	switch cfg.API {
 	case Anthropic:
 		s.dialect = dialectOf(anthropicAPI{})
 	case OpenAIResponses:
 		s.dialect = dialectOf(responsesAPI{})
 	case OpenAIChat:
-		s.dialect = dialectOf(chatAPI{})
+		s.dialect = dialectOf(chatAPI{quirks: cfg.Script.Quirks})
 	case Gemini:
 		s.dialect = dialectOf(geminiAPI{noCallIDs: cfg.NoCallIDs})
 	default:
@@ -246,6 +251,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a, refused := s.dialect.read(incoming{http: r, path: r.URL.Path, body: body, valid: valid, model: s.cfg.Script.Model, memo: &s.memo})
 	rec.Model = a.model
+	if refused == nil {
+		refused = s.quirks.refuse(body)
+	}
 	if refused != nil {
 		s.refuse(w, &rec, *refused)
 		return
@@ -263,7 +271,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, &rec, refusal{status: http.StatusBadRequest, typ: "invalid_request_error", message: err.Error()})
 		return
 	}
-	s.reply(w, r, &rec, a, turn)
+	s.reply(w, r, &rec, a, s.quirks.turn(turn))
 }
 
 // gate checks what comes before the body is understood.
@@ -324,7 +332,9 @@ func (s *Server) record(rec Recorded) {
 func (s *Server) newID(prefix string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made++
+	if s.made == 0 || !s.quirks.has(script.SameID) {
+		s.made++
+	}
 	return fmt.Sprintf("%s%06d", prefix, s.made)
 }
 

@@ -22,6 +22,9 @@ func geminiFinish(s msg.Stop) string {
 	case msg.StopRefusal:
 		return "SAFETY"
 	}
+	if !good(s) {
+		return string(s)
+	}
 	return "STOP"
 }
 
