@@ -34,6 +34,7 @@ type searcher struct {
 	shown  int // end of what was shown, as an offset; -1: nothing
 	after  int // lines of context still owed
 	gapped bool
+	cr     bool // lines end with CR alone; the buffer has LF in its place
 }
 
 // search looks through one file.
@@ -60,6 +61,9 @@ func (s *searcher) search(ctx context.Context, real string) (FileMatch, error) {
 	if s.tooLarge(f, end) {
 		return FileMatch{}, errTooLarge
 	}
+	if err := s.useCR(real, end); err != nil {
+		return FileMatch{}, err
+	}
 	if s.q.Pattern.opt.Multiline {
 		return s.wholeFile(f, end)
 	}
@@ -83,7 +87,7 @@ func (s *searcher) tooLarge(f *file, end bool) bool {
 
 func (s *searcher) begin() {
 	s.m = FileMatch{}
-	s.line, s.pos, s.shown, s.after, s.gapped = 1, 0, -1, 0, false
+	s.line, s.pos, s.shown, s.after, s.gapped, s.cr = 1, 0, -1, 0, false, false
 }
 
 // release gives up a buffer a large file made grow.
@@ -106,11 +110,52 @@ func (s *searcher) fill(f *file, n int) (end bool, err error) {
 			return false, err
 		}
 		s.buf = s.buf[:len(s.buf)+m]
+		if s.cr {
+			toLF(s.buf[len(s.buf)-m:])
+		}
 		if m == 0 {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// useCR finds out whether the lines of the file end with CR alone, as textfile sees them.
+func (s *searcher) useCR(real string, end bool) error {
+	if s.q.Pattern.keepCR || bytes.IndexByte(s.buf, '\n') >= 0 || bytes.IndexByte(s.buf, '\r') < 0 {
+		return nil
+	}
+	if !end { // an LF far behind makes another file of it
+		f, err := openFile(real)
+		if err != nil {
+			return err
+		}
+		defer f.close()
+		buf := make([]byte, firstRead)
+		for {
+			n, err := f.read(buf)
+			switch {
+			case err != nil:
+				return err
+			case bytes.IndexByte(buf[:n], '\n') >= 0:
+				return nil
+			case n > 0:
+				continue
+			}
+			break
+		}
+	}
+	s.cr = true
+	toLF(s.buf)
+	return nil
+}
+
+func toLF(b []byte) {
+	for i, c := range b {
+		if c == '\r' {
+			b[i] = '\n'
+		}
+	}
 }
 
 // foreign tells whether the buffer begins as UTF-16 or as binary does.

@@ -280,7 +280,7 @@ func TestReadPageOfALargeFile(t *testing.T) {
 func TestReadPageOfOneEndlessLine(t *testing.T) {
 	path := put(t, filepath.Join(t.TempDir(), "f"), strings.Repeat("日", 3<<20)+"\nnxt\n", 0o644)
 	got, err := ReadPage(context.Background(), path, Want{Width: 3})
-	want := Page{Lines: []string{"日日日… [3145725 more characters]", "nxt"}, First: 1, Total: 2}
+	want := Page{Lines: []string{"日日日", "nxt"}, Long: []Long{{1, 3145728}}, First: 1, Total: 2}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Error(d, err)
 	}

@@ -33,6 +33,7 @@ func Cut(line string, limit int) string {
 type Want struct {
 	First    int // 1-based number of the first line; 0: 1
 	Count    int // how many lines; 0: 2000
+	Column   int // 1-based number of the first character of each line; 0: 1
 	Width    int // characters of a line; 0: MaxLine
 	MaxBytes int // of all lines together, as UTF-8; 0: no bound
 }
@@ -44,6 +45,7 @@ func (w Want) withDefaults() Want {
 	if w.Count <= 0 {
 		w.Count = 2000
 	}
+	w.Column = max(w.Column, 1)
 	if w.Width <= 0 {
 		w.Width = MaxLine
 	}
@@ -52,12 +54,16 @@ func (w Want) withDefaults() Want {
 
 // Page is some lines of a file.
 type Page struct {
-	Lines    []string // with LF view, without line ends, cut to Width
+	Lines    []string // with LF view, without line ends, Width characters from Column on
+	Long     []Long   // those that are longer, in order
 	First    int      // number of the first line shown
 	Total    int      // lines of the whole file, -1 when it was not read to its end
-	Full     bool     // MaxBytes ended the page early
+	Full     bool     // MaxBytes ended the page early; the first line is there all the same
 	Encoding Encoding
 }
+
+// Long is a line of which not all is shown.
+type Long struct{ Number, Chars int }
 
 // PageOf returns lines of a text.
 func PageOf(t Text, w Want) Page {
@@ -99,7 +105,39 @@ func ReadPage(ctx context.Context, real string, w Want) (Page, error) {
 	}
 	p.page.Encoding = enc
 	head := buf[Text{enc: enc, bom: bom}.bomLen():n]
-	return p.page, p.stream(ctx, f, enc, head, buf)
+	if p.cr, err = onlyCR(f, enc, head, n < len(buf)); err != nil {
+		return Page{}, err
+	}
+	err = p.stream(ctx, f, enc, head, buf)
+	return p.page, err
+}
+
+// onlyCR tells whether the lines of a file that begins with head end with CR alone, as [Decode] judges
+// it from the whole file. It leaves f where it was.
+func onlyCR(f *os.File, enc Encoding, head []byte, whole bool) (bool, error) {
+	if enc == UTF16LE || enc == UTF16BE || bytes.IndexByte(head, '\n') >= 0 || bytes.IndexByte(head, '\r') < 0 {
+		return false, nil
+	}
+	if whole {
+		return true, nil
+	}
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := f.Read(buf)
+		found := bytes.IndexByte(buf[:n], '\n') >= 0
+		if err == nil && !found {
+			continue
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, fmt.Errorf("read %s: %w", f.Name(), err)
+		}
+		_, err = f.Seek(at, io.SeekStart)
+		return !found, err
+	}
 }
 
 // detectHead is detect for the first bytes of a file, which may end inside a character.
@@ -156,6 +194,7 @@ type pager struct {
 	chars int  // characters of the open line, also those not kept
 	begun bool // the open line has begun
 	wasCR bool // the last character was CR
+	cr    bool // lines end with CR alone
 }
 
 func (p *pager) wanted() bool {
@@ -167,18 +206,31 @@ func (p *pager) done() bool { return p.page.Full || len(p.page.Lines) >= p.want.
 // line adds one whole line.
 func (p *pager) line(s string) {
 	if p.wanted() {
-		p.keep(Cut(s, p.want.Width))
+		p.open = p.open[:0]
+		p.chars = 0
+		if len(s) <= p.want.Width && p.want.Column == 1 {
+			p.keep(s, 0)
+		} else {
+			for _, r := range s {
+				p.add(r)
+			}
+			p.keep(string(p.open), p.chars)
+		}
 	}
 	p.seen++
 }
 
-func (p *pager) keep(s string) {
-	if p.want.MaxBytes > 0 && p.bytes+len(s)+1 > p.want.MaxBytes {
+// keep adds what is shown of a line of so many characters.
+func (p *pager) keep(s string, chars int) {
+	if p.want.MaxBytes > 0 && len(p.page.Lines) > 0 && p.bytes+len(s)+1 > p.want.MaxBytes {
 		p.page.Full = true
 		return
 	}
 	p.bytes += len(s) + 1
 	p.page.Lines = append(p.page.Lines, s)
+	if p.want.Column > 1 || chars > p.want.Width {
+		p.page.Long = append(p.page.Long, Long{p.seen + 1, chars})
+	}
 }
 
 // feed takes what is complete of data and returns how much that was.
@@ -201,7 +253,11 @@ func (p *pager) feed(c codec, enc Encoding, data []byte) int {
 
 // skip passes over lines that are not wanted, in encodings where the byte LF is always a line end.
 func (p *pager) skip(data []byte) int {
-	j := bytes.IndexByte(data, '\n')
+	end := byte('\n')
+	if p.cr {
+		end = '\r'
+	}
+	j := bytes.IndexByte(data, end)
 	if j < 0 {
 		p.begun = true
 		p.chars += len(data)
@@ -212,7 +268,7 @@ func (p *pager) skip(data []byte) int {
 }
 
 func (p *pager) char(r rune) {
-	if r == '\n' {
+	if r == '\n' || (p.cr && r == '\r') {
 		p.endLine()
 		return
 	}
@@ -226,18 +282,14 @@ func (p *pager) char(r rune) {
 }
 
 func (p *pager) add(r rune) {
-	if p.chars++; p.chars <= p.want.Width {
+	if p.chars++; p.chars >= p.want.Column && p.chars < p.want.Column+p.want.Width {
 		p.open = utf8.AppendRune(p.open, r)
 	}
 }
 
 func (p *pager) endLine() {
 	if p.wanted() {
-		s := string(p.open)
-		if more := p.chars - p.want.Width; more > 0 {
-			s = fmt.Sprintf("%s… [%d more characters]", s, more)
-		}
-		p.keep(s)
+		p.keep(string(p.open), p.chars)
 	}
 	p.seen++
 	p.open, p.chars, p.begun, p.wasCR = p.open[:0], 0, false, false

@@ -13,6 +13,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/screen"
 )
 
 // structured is the public shape of the tool's output.
@@ -203,13 +204,14 @@ func wholeRunes(b []byte) []byte {
 }
 
 // clean makes text of output that can be stored and sent for ever: valid UTF-8 without NUL, without
-// the rest of a character that was cut at the front, without blank lines around it.
+// the rest of a character that was cut at the front, as a terminal would show it at last, without blank
+// lines around it.
 func clean(b []byte) string {
 	for n := 0; n < 3 && len(b) > 0 && !utf8.RuneStart(b[0]); n++ {
 		b = b[1:]
 	}
 	s := strings.ToValidUTF8(string(b), "\uFFFD")
-	s = strings.ReplaceAll(s, "\x00", "\u2400")
+	s = screen.Text(strings.ReplaceAll(s, "\x00", "\u2400"))
 	return strings.TrimRight(strings.TrimLeft(s, "\r\n"), " \t\r\n")
 }
 

@@ -32,7 +32,10 @@ type cell struct {
 }
 
 // outcome is what an edit did.
-type outcome struct{ id, kind, old string }
+type outcome struct {
+	id, kind, old string
+	lost          string // what was left out with the old kind of the cell
+}
 
 func parse(text string) (*notebook, error) {
 	root, err := hujson.Parse([]byte(text))
@@ -159,7 +162,7 @@ func (nb *notebook) edit(in Input, newID func() string) (outcome, []textfile.Edi
 	case "insert":
 		return nb.insert(i+1, in, newID)
 	case "delete":
-		return outcome{c.id, c.kind, text(member(c.object, "source"))}, []textfile.Edit{nb.without(i)}, ""
+		return outcome{id: c.id, kind: c.kind, old: text(member(c.object, "source"))}, []textfile.Edit{nb.without(i)}, ""
 	default:
 		return nb.replace(c, in)
 	}
@@ -185,7 +188,7 @@ func (nb *notebook) replace(c cell, in Input) (outcome, []textfile.Edit, string)
 	if source == nil {
 		return outcome{}, nil, fmt.Sprintf("Cell %q has no source.", c.id)
 	}
-	done := outcome{c.id, c.kind, text(source)}
+	done := outcome{id: c.id, kind: c.kind, old: text(source)}
 	if in.Type != "" && in.Type != c.kind { // another kind has other members
 		done.kind = in.Type
 		fields := map[string]any{}
@@ -197,6 +200,10 @@ func (nb *notebook) replace(c cell, in Input) (outcome, []textfile.Edit, string)
 		delete(fields, "execution_count")
 		if in.Type == "code" {
 			fields["outputs"], fields["execution_count"] = []any{}, nil
+			if _, ok := fields["attachments"]; ok { // the format allows them in texts alone
+				delete(fields, "attachments")
+				done.lost = "attachments"
+			}
 		}
 		fields["cell_type"], fields["source"] = in.Type, lines(in.Source)
 		indent := indentOf(c.value.BeforeExtra)

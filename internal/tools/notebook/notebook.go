@@ -159,8 +159,12 @@ func result(in Input, done outcome, language, before, after string) (tool.Result
 	}
 	did := map[string]string{"replace": "Replaced", "insert": "Inserted", "delete": "Deleted"}[in.Mode]
 	patch := textfile.Diff(before, after)
+	said := fmt.Sprintf("%s cell %s of %s.", did, done.id, in.Path)
+	if done.lost != "" {
+		said += fmt.Sprintf(" Its %s were left out: a %s cell has none.", done.lost, done.kind)
+	}
 	return tool.Result{
-		Content:    []msg.Block{msg.Text{Text: fmt.Sprintf("%s cell %s of %s.", did, done.id, in.Path)}},
+		Content:    []msg.Block{msg.Text{Text: said}},
 		Structured: raw, Added: patch.Added, Removed: patch.Removed,
 	}, nil
 }

@@ -299,3 +299,23 @@ func TestSize(t *testing.T) {
 		t.Errorf("description and schema have %d bytes", n)
 	}
 }
+
+// Attachments belong to texts: a cell that becomes code loses them, which is said, and one that becomes
+// another kind of text keeps them.
+func TestKF140_AttachmentsOfAChangedCell(t *testing.T) {
+	with := strings.Replace(sample, `   "id": "m1",`, `   "attachments": {"a.png": {"image/png": "AAAA"}},`+"\n"+`   "id": "m1",`, 1)
+	for kind, keeps := range map[string]bool{"code": false, "markdown": true} {
+		b := newBench(t, with)
+		r := b.wants(in{"cell_id": "m1", "new_source": "x", "cell_type": kind}, false)
+		raw, err := os.ReadFile(b.path)
+		if err != nil || !json.Valid(raw) {
+			t.Fatalf("%s: %v: %s", kind, err, raw)
+		}
+		if strings.Contains(string(raw), "attachments") != keeps {
+			t.Errorf("%s: %s", kind, raw)
+		}
+		if said := strings.Contains(msg.TextOf(r.Content), "attachments were left out"); said == keeps {
+			t.Errorf("%s: the result says %q", kind, msg.TextOf(r.Content))
+		}
+	}
+}

@@ -43,12 +43,13 @@ type World struct {
 }
 
 const description = `Reads a file: text (numbered lines), PNG, JPEG, GIF or WebP images, PDF, or a Jupyter notebook.
-By default the first 2000 lines; continue with offset and limit. Lines over 2000 characters are cut. PDFs over 10 pages need pages. Several files can be read in parallel. It cannot list a directory.`
+By default the first 2000 lines; continue with offset and limit. Lines over 2000 characters are cut; column reads on inside one. PDFs over 10 pages need pages. Several files can be read in parallel. It cannot list a directory.`
 
 const schema = `{"type":"object","required":["file_path"],"properties":{
 "file_path":{"type":"string","description":"Absolute path"},
 "offset":{"type":"integer","minimum":0,"description":"First line, from 1"},
 "limit":{"type":"integer","minimum":1,"description":"Number of lines"},
+"column":{"type":"integer","minimum":1,"description":"First character, from 1, of the one line at offset"},
 "pages":{"type":"string","description":"PDF pages, \"3\" or \"1-5\", at most 20"},
 "allow_large":{"type":"boolean","description":"Lift the size limits, when the whole file is really needed"}}}`
 
@@ -57,6 +58,7 @@ type Input struct {
 	FilePath   string `json:"file_path"`
 	Offset     int    `json:"offset,omitempty"`
 	Limit      int    `json:"limit,omitempty"`
+	Column     int    `json:"column,omitempty"`
 	Pages      string `json:"pages,omitempty"`
 	AllowLarge bool   `json:"allow_large,omitempty"`
 

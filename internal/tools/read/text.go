@@ -38,7 +38,11 @@ type loaded struct {
 func (r *reader) text(ctx context.Context, in Input, info fs.FileInfo, call tool.Call) (tool.Result, error) {
 	limit := r.tokenCap(in)
 	want := textfile.Want{First: in.Offset, Count: in.Limit, MaxBytes: max(8*limit, 64<<10)}
-	if in.AllowLarge {
+	if in.Column > 0 {
+		in.Offset, in.Limit = max(in.Offset, 1), 1
+		want.First, want.Count, want.Column, want.Width = in.Offset, 1, in.Column, 4*limit
+	}
+	if in.AllowLarge && in.Column == 0 {
 		want.Width = 1 << 20
 		if in.Limit == 0 {
 			want.Count = 1 << 30
@@ -51,7 +55,7 @@ func (r *reader) text(ctx context.Context, in Input, info fs.FileInfo, call tool
 		return refuse(in, call, err)
 	}
 	got.rec.Offset, got.rec.Limit = in.Offset, in.Limit
-	if unchanged(call.Scope.Reads, got.rec) {
+	if in.Column == 0 && unchanged(call.Scope.Reads, got.rec) {
 		return shown(struct {
 			Type string `json:"type"`
 			File struct {
@@ -106,25 +110,31 @@ func (r *reader) show(in Input, got loaded, call tool.Call, limit int) (tool.Res
 	}
 	lines, capped := fit(page.Lines, first, limit)
 	capped = capped || page.Full
-	if capped && (in.Offset > 0 || in.Limit > 0) {
+	if capped && len(lines) > 0 && (in.Offset > 0 || in.Limit > 0) {
 		return tool.Failed(fmt.Sprintf("Lines %d to %d have more than the %d tokens one result may hold. Ask for a smaller limit (about %d lines fit), or look for what you need with Grep.",
-			first, first+len(page.Lines)-1, limit, max(len(lines), 1))), nil
+			first, first+len(page.Lines)-1, limit, len(lines))), nil
 	}
 	if len(lines) == 0 { // one line alone is too much
-		lines = []string{textfile.Cut(page.Lines[0], 4*limit)}
+		lines, page.Long = shorten(page, min(limit, maxTokens))
 	}
 	last := first + len(lines) - 1
 	more := page.Total < 0 || last < page.Total
 	got.rec.Partial = got.rec.Partial || (more && in.Limit == 0)
-	call.Scope.Reads.Put(got.rec)
+	if in.Column == 0 { // a part of a line says nothing of what is known of the file
+		call.Scope.Reads.Put(got.rec)
+	}
 
 	var b strings.Builder
 	for i, l := range lines {
 		b.WriteString(strconv.Itoa(first + i))
 		b.WriteByte('\t')
 		b.WriteString(l)
+		if more := hidden(page, in, i, l); more > 0 {
+			fmt.Fprintf(&b, "… [%d more characters]", more)
+		}
 		b.WriteByte('\n')
 	}
+	b.WriteString(insideLines(page, in, lines))
 	b.WriteString(remarks(page, first, last, more, in))
 	total := page.Total
 	if total < 0 {
