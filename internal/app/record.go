@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/google/uuid"
@@ -158,8 +160,29 @@ func (s *Session) begin(o opened) {
 	for _, n := range o.loaded.Notices {
 		s.early(proto.Notice{Level: "warning", Text: n.Text})
 	}
+	s.elsewhere(o.loaded.Cwd, s.part.session.Get().Cwd)
 	s.notes(o.loaded, o.forked != "")
 	s.remember(s.history)
+}
+
+// elsewhere tells people and the model that a conversation goes on in another folder than it was in:
+// what it says of files is true of that one.
+func (s *Session) elsewhere(was, is string) {
+	if was == "" || was == is {
+		return
+	}
+	old, gone := os.Stat(was)
+	if now, err := os.Stat(is); gone == nil && err == nil && os.SameFile(old, now) {
+		return
+	}
+	told, missing := "", ""
+	if errors.Is(gone, fs.ErrNotExist) {
+		told, missing = " "+was+" is no longer there.", ", which is no longer there"
+	}
+	if rel, err := filepath.Rel(is, was); err != nil || !filepath.IsLocal(rel) || missing != "" { // not just back from a folder below
+		s.early(proto.Notice{Level: "warning", Key: "elsewhere", Text: fmt.Sprintf("This conversation was in %s%s; it goes on in %s.", was, missing, is)})
+	}
+	s.later(fmt.Sprintf("This conversation goes on in another folder: the working directory was %s and is now %s.%s Relative paths mean this folder from here on; look at its files again before you rely on what was said of those in %s.", was, is, told, was))
 }
 
 // notes restores what was noted beside the messages. What a conversation cost stays with it: a fork

@@ -23,6 +23,7 @@ type Loaded struct {
 	Path     string
 	Messages []msg.Message // oldest first; behind the last compaction, with what it kept
 	LastID   string        // the record the conversation goes on behind; empty: nothing was said yet
+	Cwd      string        // the working directory of that record; empty: it does not say
 	Notices  []Notice      // what could not be read and what was mended, for people
 	Notes    []Note        // notes of the part that was read, oldest first
 	Records  int64         // lines read, not of the whole file when it is long
@@ -117,6 +118,9 @@ func (w *walk) load(opts LoadOptions) (*Loaded, error) {
 			return nil, err
 		}
 		out.LastID = w.entries[leaf].uuid
+		if out.Cwd, err = w.cwd(leaf); err != nil {
+			return nil, err
+		}
 		out.Summary = slices.ContainsFunc(order, func(i int) bool { return w.entries[i].summary })
 		if err := w.pair(out); err != nil {
 			return nil, err
@@ -285,6 +289,20 @@ func (w *walk) message(i int) (m msg.Message, ok bool, err error) {
 		return m, false, nil
 	}
 	return m, len(m.Content) > 0, nil
+}
+
+// cwd is the working directory that one record tells.
+func (w *walk) cwd(i int) (dir string, err error) {
+	h, err := w.head(i)
+	if err != nil {
+		return "", err
+	}
+	h.doc.fields(h.doc.lineSpan(), func(key string, v span) {
+		if key == "cwd" {
+			dir = h.doc.text(v)
+		}
+	})
+	return dir, nil
 }
 
 // usageOnLast takes the usage off all blocks of an answer but the last: other programs write it on
