@@ -1,6 +1,7 @@
 package gitrepo
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,14 +62,44 @@ func (t *targets) entry(section, name, value, file string, depth int) {
 		if to := t.add(value, filepath.Dir(file)); to != "" {
 			t.read(to, depth+1)
 		}
-	case "core.fsmonitor", "core.sshcommand", "core.pager", "core.editor", "core.askpass", "sequence.editor", "gpg.program", "credential.helper",
-		"filter.clean", "filter.smudge", "filter.process", "diff.external", "diff.command", "diff.textconv", "merge.driver", "difftool.cmd", "mergetool.cmd", "interactive.difffilter":
+	case "core.fsmonitor":
 		t.program(value)
+	case "init.templatedir":
+		t.add(value, t.worktree)
+	case "remote.url", "remote.pushurl":
+		if command, ok := strings.CutPrefix(value, "ext::"); ok {
+			t.program(command)
+		}
 	default:
-		if section == "alias" && strings.HasPrefix(value, "!") {
-			t.program(value[1:])
+		if command, ok := strings.CutPrefix(value, "!"); ok { // aliases, updates of submodules, helpers
+			t.program(command)
+		} else if runs(section, name) {
+			t.program(value)
 		}
 	}
+}
+
+// runs says whether the value of a key is a command, by its name: there are many, and more in each version
+// of git. One that is no command costs a guard for each path in its value.
+func runs(section, name string) bool {
+	switch section {
+	case "pager":
+		return true
+	case "browser", "difftool", "mergetool", "man", "guitool":
+		if name == "path" {
+			return true
+		}
+	case "filter":
+		return name == "clean" || name == "smudge" || name == "process"
+	}
+	for _, end := range []string{
+		"command", "cmd", "program", "helper", "driver", "editor", "pager", "askpass", "external", "textconv", "filter", "gitproxy", "uploadpack", "receivepack", "smtpserver", "hook",
+	} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // add enters a path and returns it; relative ones start at base.
@@ -86,11 +117,22 @@ func (t *targets) add(value, base string) string {
 	return value
 }
 
-// program enters every word of a command that can be a path.
+// program enters every word of a command that can be a path, and what would be one in the worktree after
+// a variable or the output of a command.
 func (t *targets) program(command string) {
-	for _, word := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>=$", r) }) {
-		if strings.Contains(word, "/") && !strings.HasPrefix(word, "-") && !strings.Contains(word, "://") {
+	computed := strings.ContainsAny(command, "$`")
+	for _, word := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>=${}!", r) }) {
+		switch before, after, slash := strings.Cut(word, "/"); {
+		case strings.HasPrefix(word, "-"), strings.Contains(word, "://"):
+		case slash:
 			t.add(word, t.worktree)
+			if computed && before != "." && before != ".." {
+				t.add(after, t.worktree)
+			}
+		case word != command: // what an interpreter is given
+			if _, err := os.Lstat(filepath.Join(t.worktree, word)); err == nil {
+				t.add(word, t.worktree)
+			}
 		}
 	}
 }

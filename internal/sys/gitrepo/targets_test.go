@@ -29,13 +29,31 @@ func TestKF153_TargetsOfTheConfiguration(t *testing.T) {
 [alias]
 	st = status
 	go = !scripts/go.sh
+[credential]
+	helper = !./bin/helper
+[filter "lfs"]
+	process = "\"$PWD/bin/process\" x"
+	smudge = python3 smudge.py
+[init]
+	templateDir = templates
+[trailer "x"]
+	cmd = bin/trailer
+[hook "x"]
+	command = bin/hook
+[remote "other"]
+	url = "ext::bin/transport x"
+	uploadpack = bin/pack
+[safe]
+	directory = /some/where
 [remote "origin"]
 	url = https://example.com/a/b.git
 `)
 	put(t, filepath.Join(dir, "team.gitconfig"), "[core]\n\tsshCommand = tools/ssh -i x\n[include]\n\tpath = team.gitconfig\n")
+	put(t, filepath.Join(dir, "smudge.py"), "")
 	got := gitrepo.Targets(config, dir, "/home/x")
 	want := []string{
 		"/etc/shared.gitconfig", "/home/x/attributes", dir + "/.githooks", dir + "/bin/clean", dir + "/scripts/go.sh", dir + "/scripts/smudge.sh",
+		dir + "/bin/helper", dir + "/bin/process", dir + "/PWD/bin/process", dir + "/smudge.py", dir + "/templates", dir + "/bin/trailer", dir + "/bin/hook", dir + "/bin/transport", dir + "/bin/pack",
 		dir + "/team.gitconfig", dir + "/tools/monitor", dir + "/tools/ssh",
 	}
 	slices.Sort(want)

@@ -34,6 +34,11 @@ func Lstat(path string) (fs.FileInfo, error) {
 	return again(path, patient, func() (fs.FileInfo, error) { return lstat(path) })
 }
 
+// At looks at the entry that has the path, which may be a link itself; what leads to it may be none.
+func At(path string) (fs.FileInfo, error) {
+	return again(path, patient, func() (fs.FileInfo, error) { return lookAt(path) })
+}
+
 // OpenDir opens a folder. Names looked up in it are single components; what a name leads to is for
 // [Entry] to say.
 func OpenDir(path string) (*os.Root, error) {

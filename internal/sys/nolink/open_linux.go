@@ -27,8 +27,12 @@ func open(path string, flag int, perm fs.FileMode) (int, error) {
 	return fd, err
 }
 
-func lstat(path string) (fs.FileInfo, error) {
-	fd, err := open(path, unix.O_PATH, 0)
+func lstat(path string) (fs.FileInfo, error) { return look(path, unix.O_PATH) }
+
+func lookAt(path string) (fs.FileInfo, error) { return look(path, unix.O_PATH|unix.O_NOFOLLOW) }
+
+func look(path string, flag int) (fs.FileInfo, error) {
+	fd, err := open(path, flag, 0)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		return walkLstat(path)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -44,6 +45,29 @@ func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), path), nil
+}
+
+// Rename moves the entry at one absolute, clean path to another one; no folder on the two ways may be a
+// link. A link at from is moved itself.
+func Rename(from, to string) error {
+	_, err := again(from, patient, func() (struct{}, error) { return struct{}{}, rename(from, to) })
+	return err
+}
+
+func rename(from, to string) error {
+	var at [2]*os.File
+	for i, path := range []string{from, to} {
+		dir, err := OpenDir(filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		if at[i], err = dir.Open("."); err != nil {
+			return err
+		}
+		defer at[i].Close()
+	}
+	return unix.Renameat(int(at[0].Fd()), filepath.Base(from), int(at[1].Fd()), filepath.Base(to))
 }
 
 // openDir compares: a Root is opened by name only.

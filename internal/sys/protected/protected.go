@@ -171,13 +171,23 @@ func InGit(path string) bool {
 	return false
 }
 
-// IsGitFolder says whether a path is, by its name, a repository's own folder, or that of a submodule in it.
+// IsGitFolder says whether a path is, by its name, a repository's own folder, or that of a submodule or of a
+// linked worktree in it.
 func IsGitFolder(dir string) bool {
 	if filepath.Base(dir) == ".git" {
 		return true
 	}
+	if IsWorktree(dir) {
+		return true
+	}
 	_, below, ok := strings.Cut(dir, "/.git/modules/")
 	return ok && below != "" && !strings.HasSuffix(dir, "/modules")
+}
+
+// IsWorktree says whether a path is, by its name, what a repository keeps of a linked worktree.
+func IsWorktree(dir string) bool {
+	above := filepath.Dir(dir)
+	return filepath.Base(above) == "worktrees" && IsGitFolder(filepath.Dir(above))
 }
 
 // Entered says whether anything in a folder can be protected, or be a file for people: what git keeps of

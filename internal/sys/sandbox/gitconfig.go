@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/myelin-agent/myelin/internal/sys/protected"
 )
 
 // harmlessConfig reports that a repository's config was replaced and differs only in which branch
@@ -25,6 +27,31 @@ func harmlessConfig(files *contentCache, path string, was, is seen) bool {
 	a, aok := withoutHarmless(string(old))
 	b, bok := withoutHarmless(string(now))
 	return aok && bok && a == b
+}
+
+// harmlessWorktree reports that git added or took away a linked worktree: what it keeps of one leads to the
+// repository around it, or is gone with its folder.
+func harmlessWorktree(files *contentCache, path string, was, is seen) bool {
+	dir := filepath.Dir(path)
+	if !protected.IsWorktree(dir) {
+		return false
+	}
+	if !is.exists {
+		return !exists(dir)
+	}
+	text, ok := files.content(is)
+	if !ok || !is.mode.IsRegular() {
+		return false
+	}
+	to := strings.TrimRight(string(text), "\n")
+	switch filepath.Base(path) {
+	case "commondir":
+		return to == "../.."
+	case "gitdir": // of a new one, which leads back
+		back, _, ok := linked(to)
+		return ok && back == dir && !was.exists
+	}
+	return false
 }
 
 var (

@@ -3,8 +3,6 @@ package sandbox
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -15,8 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
@@ -127,7 +123,7 @@ func (b *Box) lookAgain(s map[string]seen, was, is *farGuards, path string) {
 
 // lookAt records a path and, unless flat, what it holds.
 func (b *Box) lookAt(s map[string]seen, path string, flat bool) {
-	st, err := os.Lstat(path)
+	st, err := nolink.At(path) // a link on the way, which was none a moment ago, leads to what is not protected here
 	if err != nil {
 		s[path] = seen{}
 		return
@@ -176,20 +172,29 @@ func (c *contentCache) see(path string, st fs.FileInfo) seen {
 	case st.Mode()&fs.ModeSymlink != 0:
 		s.link, _ = os.Readlink(path) // gone meanwhile: no target, which differs from one
 	case st.Mode().IsRegular() && st.Size() <= keepFile:
-		c.read(path, &s)
+		c.read(path, st, &s)
 	}
 	return s
 }
 
-func (c *contentCache) read(path string, s *seen) {
+// read reads the file that st describes, and no other one that got its name meanwhile.
+func (c *contentCache) read(path string, st fs.FileInfo, s *seen) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if have, ok := c.files[path]; ok && have.sameFile(*s) {
 		s.hash, s.hashed = have.hash, true
 		return
 	}
-	data, err := nolink.ReadFile(path, keepFile)
+	f, err := nolink.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
+		return
+	}
+	defer f.Close()
+	if is, err := f.Stat(); err != nil || !os.SameFile(is, st) {
+		return
+	}
+	data, err := io.ReadAll(io.LimitReader(f, keepFile+1))
+	if err != nil || len(data) > keepFile {
 		return
 	}
 	s.hash, s.hashed = sha256.Sum256(data), true
@@ -289,7 +294,7 @@ func (c *Command) changes(final bool) ([]string, *snapshot, error) {
 	changed = slices.Compact(changed)
 	news := c.newRepositories(final)
 	changed = slices.DeleteFunc(p.withoutSoft(changed), func(path string) bool {
-		return p.byOthers(path) || news(path) || harmlessConfig(b.files, path, c.before.at(path), now.at(path))
+		return p.byOthers(path) || news(path) || harmlessWorktree(b.files, path, c.before.at(path), now.at(path)) || harmlessConfig(b.files, path, c.before.at(path), now.at(path))
 	})
 	return changed, now, nil
 }
@@ -330,119 +335,4 @@ func (p *plan) withoutSoft(changed []string) []string {
 // movesAway says whether what is at a path now has to go: not a folder that was one before.
 func movesAway(is, was seen) bool {
 	return is.exists && !(was.exists && is.mode.IsDir() && was.mode.IsDir())
-}
-
-// putAside moves what is at path to the quarantine and restores what was there.
-func (b *Box) putAside(path string, is, was seen, quarantine string) (Violation, error) {
-	v := Violation{Path: path, Operation: "write", Certain: true}
-	switch {
-	case !is.exists:
-		v.Detail = "it was removed"
-	case !was.exists:
-		v.Detail = "it was created"
-	default:
-		v.Detail = "it was changed"
-	}
-	if movesAway(is, was) {
-		to, err := quarantinePath(quarantine, path)
-		if err == nil {
-			err = move(path, to)
-		}
-		if err != nil {
-			return v, fmt.Errorf("put %s aside: %w", path, err)
-		}
-		v.Detail += " and is now " + to
-		b.mu.Lock()
-		b.aside = append(b.aside, Aside{Path: path, At: to})
-		b.mu.Unlock()
-	}
-	if !was.exists {
-		return v, nil
-	}
-	restored, err := b.restore(path, was)
-	if err != nil {
-		return v, fmt.Errorf("restore %s: %w", path, err)
-	}
-	if restored {
-		v.Detail += "; what was there before is restored"
-	} else {
-		v.Detail += "; what was there before is not known and not restored"
-	}
-	return v, nil
-}
-
-func quarantinePath(dir, path string) (string, error) {
-	if dir == "" {
-		return "", errors.New("there is no quarantine folder")
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	name := strings.Trim(strings.ReplaceAll(path, "/", "_"), "_")
-	return filepath.Join(dir, uuid.NewString()[:8]+"-"+name[max(0, len(name)-100):]), nil
-}
-
-// move renames, or copies where the quarantine is on another file system. Nothing in it is followed
-// or run.
-func move(from, to string) error {
-	err := os.Rename(from, to)
-	if err == nil {
-		return nil
-	}
-	st, serr := os.Lstat(from)
-	if serr != nil {
-		return err
-	}
-	switch {
-	case st.IsDir():
-		err = os.CopyFS(to, os.DirFS(from))
-	case st.Mode().IsRegular():
-		err = copyFile(from, to)
-	default:
-		err = nil // a link or a special file has nothing to keep
-	}
-	return errors.Join(err, os.RemoveAll(from))
-}
-
-// maxCopied is how much is copied of a file that is put aside, in bytes.
-const maxCopied = 256 << 20
-
-func copyFile(from, to string) error {
-	in, err := nolink.Regular(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := nolink.NewFile(to, 0)
-	if err != nil {
-		return err
-	}
-	n, err := io.Copy(out, io.LimitReader(in, maxCopied))
-	if info, look := in.Stat(); look == nil && err == nil && n < info.Size() {
-		err = fmt.Errorf("only the first %d bytes of %s are kept", n, from)
-	}
-	return errors.Join(err, out.Close())
-}
-
-// restore makes path what it was; false: its content is not known.
-func (b *Box) restore(path string, was seen) (bool, error) {
-	switch {
-	case was.mode&fs.ModeSymlink != 0:
-		return true, os.Symlink(was.link, path)
-	case was.mode.IsDir():
-		if err := os.Mkdir(path, was.mode.Perm()); err != nil && !errors.Is(err, os.ErrExist) {
-			return false, err
-		}
-		return true, os.Chmod(path, was.mode.Perm())
-	}
-	data, ok := b.files.content(was)
-	if !ok {
-		return false, nil
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, was.mode.Perm())
-	if err != nil {
-		return false, err
-	}
-	_, err = f.Write(data)
-	return true, errors.Join(err, f.Chmod(was.mode.Perm()), f.Close())
 }

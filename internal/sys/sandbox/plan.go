@@ -14,25 +14,28 @@ import (
 // plan is a config brought to the paths of this moment: links resolved, wildcards expanded, what is
 // missing named.
 type plan struct {
-	dir      string          // the directory the work belongs to
-	home     string          // the user's
-	write    []string        // writable roots, links resolved
-	git      []string        // those of them that are a repository shared by worktrees
-	temp     []string        // those of them that are temporary or caches: nothing in them is protected
-	open     []string        // protected by their names, but only watched for this program
-	always   []string        // protected whatever else is said
-	denied   []guard         // what may not be written by the rules: mounted as far as there is something
-	patterns []string        // the same with wildcards: what matches is denied, also what comes to match
-	near     []guard         // what is protected in the writable roots by rules and by path
-	far      *farGuards      // the same by name, from the index
-	whole    map[string]bool // guards that a mount holds with all they have in them
-	mounted  []mount         // the steps of making the file system
-	hide     []string        // may not be read, exist
-	closed   []string        // those of them that seem empty
-	reopen   []string        // readable again inside hide
-	held     map[string]held // protected paths that a mount holds, and what lies there
-	free     bool            // files are not confined
-	seq      uint64          // the moment of the index
+	dir      string            // the directory the work belongs to
+	home     string            // the user's
+	write    []string          // writable roots, links resolved
+	git      []string          // those of them that are a repository shared by worktrees
+	temp     []string          // those of them that are temporary or caches: nothing in them is protected
+	open     []string          // protected by their names, but only watched for this program
+	always   []string          // protected whatever else is said
+	denied   []guard           // what may not be written by the rules: mounted as far as there is something
+	patterns []string          // the same with wildcards: what matches is denied, also what comes to match
+	near     []guard           // what is protected in the writable roots by rules and by path
+	far      *farGuards        // the same by name, from the index
+	byRule   map[string]bool   // those of near that come from rules, also by a pattern
+	restored int64             // bytes of them that the check would have to bring back
+	links    map[string]string // links on the way to guards when it was made, and where they lead
+	whole    map[string]bool   // guards that a mount holds with all they have in them
+	mounted  []mount           // the steps of making the file system
+	hide     []string          // may not be read, exist
+	closed   []string          // those of them that seem empty
+	reopen   []string          // readable again inside hide
+	held     map[string]held   // protected paths that a mount holds, and what lies there
+	free     bool              // files are not confined
+	seq      uint64            // the moment of the index
 	notes    []string
 }
 
@@ -47,6 +50,9 @@ func (b *Box) plan(ctx context.Context, cfg Config) (*plan, error) {
 	}
 	p := &plan{}
 	p.home, _ = os.UserHomeDir() // none: no start file is live
+	if real, err := filepath.EvalSymlinks(p.home); p.home != "" && err == nil {
+		p.home = real
+	}
 	if err := p.roots(cfg); err != nil {
 		return nil, err
 	}
@@ -304,6 +310,9 @@ func (p *plan) mounts() []mount {
 			kind = hideDir
 		}
 		put(kind, h)
+		for _, dir := range p.between(h) { // else it is renamed, and the rule does not know what lies in it any more
+			put(p.bindKind(dir), dir)
+		}
 	}
 	for _, r := range p.reopen {
 		kind := bindRO
@@ -329,8 +338,8 @@ func (p *plan) protect(at map[string]mountKind) {
 	left := mostMounts
 	p.whole = map[string]bool{}
 	for _, g := range p.inOrder() {
-		if left <= 0 {
-			return
+		if left <= 0 && !p.mustMount(g) {
+			continue
 		}
 		if g.soft || g.only || g.watch || !p.guardable(g.path) {
 			continue
@@ -360,6 +369,19 @@ func (p *plan) protect(at map[string]mountKind) {
 		}
 		p.whole[g.path] = !link
 	}
+}
+
+// mustMount says of what a rule forbids that the check afterwards could not bring it back.
+func (p *plan) mustMount(g guard) bool {
+	if !p.byRule[g.path] {
+		return false
+	}
+	st, err := os.Lstat(g.path)
+	if err != nil || st.IsDir() {
+		return err == nil
+	}
+	p.restored += st.Size()
+	return st.Size() > keepFile || p.restored > keepAll/2
 }
 
 // bindKind is how a path inside a writable root is bound: what was cut out of it stays so below, but

@@ -72,7 +72,11 @@ func (b *Box) guards(p *plan) {
 			near = append(near, guard{path: path})
 		}
 	}
-	near = append(near, b.fixedGuards(p)...)
+	p.byRule = make(map[string]bool, len(near))
+	for _, g := range near {
+		p.byRule[g.path] = true
+	}
+	near = p.pastLinks(append(near, b.fixedGuards(p)...))
 	seen := make(map[string]bool, len(near))
 	p.near = slices.DeleteFunc(near, func(g guard) bool {
 		drop := seen[g.path] || !p.guardable(g.path) || p.holdsRoot(g)
@@ -80,6 +84,59 @@ func (b *Box) guards(p *plan) {
 		return drop
 	})
 	p.far = b.farGuards(p)
+}
+
+// pastLinks replaces guards whose path leads through a link by one of the link and one of the place itself:
+// what is protected elsewhere stays so, and nothing is moved or written through a link that a program made.
+// Links that are there when the plan is made are taken for the user's.
+func (p *plan) pastLinks(list []guard) []guard {
+	first := p.links == nil
+	if first {
+		p.links = map[string]string{}
+	}
+	ways := map[string]string{} // by folder: the first link on the way to it
+	out := make([]guard, 0, len(list))
+	for _, g := range list {
+		at := p.linkTo(filepath.Dir(g.path), ways)
+		if at == "" {
+			out = append(out, g)
+			continue
+		}
+		out = append(out, guard{path: at, flat: true, only: true})
+		to, _ := os.Readlink(at) // exchanged meanwhile: no target, which differs from one
+		if first {
+			p.links[at] = to
+		}
+		if known, ok := p.links[at]; !ok || known != to {
+			continue
+		}
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(g.path)); err == nil {
+			g.path = filepath.Join(dir, filepath.Base(g.path))
+			out = append(out, g)
+		}
+	}
+	for at := range p.links { // also those that are gone
+		out = append(out, guard{path: at, flat: true, only: true})
+	}
+	return out
+}
+
+// linkTo finds the first link on the way from a writable root to a folder in it; empty: there is none.
+func (p *plan) linkTo(dir string, ways map[string]string) string {
+	if !p.writable(dir) || slices.Contains(p.write, dir) {
+		return ""
+	}
+	if at, ok := ways[dir]; ok {
+		return at
+	}
+	at := p.linkTo(filepath.Dir(dir), ways)
+	if at == "" {
+		if st, err := os.Lstat(dir); err == nil && st.Mode()&os.ModeSymlink != 0 {
+			at = dir
+		}
+	}
+	ways[dir] = at
+	return at
 }
 
 // farGuards are the guards of the names in the index: those of before if nothing has changed.
@@ -195,24 +252,29 @@ func (b *Box) guardsAt(p *plan, path string, dir bool) []guard {
 // was read is kept until the file changes.
 func (b *Box) targetGuards(p *plan, dotGit string) []guard {
 	var out []guard
-	for _, name := range []string{"config", "config.worktree"} {
-		file := filepath.Join(dotGit, name)
+	for _, file := range []string{
+		filepath.Join(dotGit, "config"), filepath.Join(dotGit, "config.worktree"),
+		filepath.Join(p.home, ".gitconfig"), filepath.Join(p.home, ".config", "git", "config"), "/etc/gitconfig", // relative paths in these lead into each repository
+	} {
 		st, err := os.Lstat(file)
 		if err != nil {
 			continue
 		}
 		is := seen{exists: true, mode: st.Mode(), ino: inode(st), size: st.Size(), mtime: st.ModTime(), ctime: changeTime(st)}
+		key := dotGit + "\x00" + file
 		b.mu.Lock()
-		known, ok := b.targets[file]
+		known, ok := b.targets[key]
 		b.mu.Unlock()
 		if !ok || !known.file.sameFile(is) {
 			known = gitTargets{is, gitrepo.Targets(file, filepath.Dir(dotGit), p.home)}
 			b.mu.Lock()
-			b.targets[file] = known
+			b.targets[key] = known
 			b.mu.Unlock()
 		}
 		for _, to := range known.paths {
-			out = append(out, guard{path: to})
+			if !within(dotGit, to) { // above the repository: what it leads to is not to be closed with it
+				out = append(out, guard{path: to})
+			}
 		}
 	}
 	return out

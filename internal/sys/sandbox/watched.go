@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
+	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
 // sweepEvery is how often protected places are looked at while a program runs.
@@ -37,8 +38,8 @@ func (c Change) Text() (string, bool) {
 	if !c.is.hashed {
 		return "", false
 	}
-	data, err := os.ReadFile(c.Path)
-	return string(data), err == nil && len(data) <= keepFile
+	data, err := nolink.ReadFile(c.Path, keepFile)
+	return string(data), err == nil
 }
 
 // sweep looks at protected places while the program runs, so that what is put there does not stay until
@@ -232,7 +233,7 @@ func (b *Box) BringBack(a Aside) error {
 	if i < 0 {
 		return fmt.Errorf("bring back %s: it was not put aside", a.Path)
 	}
-	if st, err := os.Lstat(a.Path); err == nil {
+	if st, err := nolink.At(a.Path); err == nil {
 		is := b.files.see(a.Path, st)
 		if _, err := b.putAside(a.Path, is, seen{}, filepath.Dir(a.At)); err != nil {
 			return fmt.Errorf("bring back %s: %w", a.Path, err)
