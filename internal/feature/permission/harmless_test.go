@@ -53,9 +53,32 @@ func TestKF162_HarmlessCommandsDoNotAsk(t *testing.T) {
 }
 
 func TestKF162_LookAlikesAsk(t *testing.T) {
-	for _, c := range commandList(t, "lookalikes.txt") {
+	for _, c := range append(commandList(t, "lookalikes.txt"), commandList(t, "lookalikes-2.txt")...) {
 		if d := decideShell(c, plainPolicy()); d.Behavior == Allow {
 			t.Errorf("%s: allowed: %s", c, d.Reason.Text)
+		}
+	}
+}
+
+func TestKF151_ProgramsInsideOthersAreDenied(t *testing.T) {
+	pol := plainPolicy(Rule{List: AllowList, Text: "Bash"}, Rule{List: DenyList, Text: "Bash(rm *)"})
+	for _, c := range commandList(t, "inner-rm.txt") {
+		c = strings.ReplaceAll(c, "⏎", "\n")
+		if d := decideShell(c, pol); d.Behavior == Allow {
+			t.Errorf("%s: allowed: %s", c, d.Reason.Text)
+		}
+	}
+}
+
+func TestKF151_TextsThatNameNoDeniedProgramPass(t *testing.T) {
+	pol := plainPolicy(Rule{List: AllowList, Text: "Bash"}, Rule{List: DenyList, Text: "Bash(rm *)"})
+	for _, c := range []string{
+		`git -c user.name="$N" commit -m y`, `git -c core.quotepath=off status`, `git rm x`, `docker rm x`, `npm rm x`, `kubectl run x --image=i -- sh`,
+		`cmake --build build -j4`, `fd -t f rm`, `tmux ls`, `sqlite3 db .tables`, `psql -c 'select 1'`, `git commit -m 'rm x'`, `concurrently 'npm run a' 'npm run b'`,
+		`hyperfine ls 'cat f'`, `parallel ::: 'echo a' 'echo b'`, `git merge -s ours x`, `pyenv install 3.12`, `op item get x`,
+	} {
+		if d := decideShell(c, pol); d.Behavior != Allow {
+			t.Errorf("%s: %s: %s", c, d.Behavior, d.Reason.Text)
 		}
 	}
 }
@@ -74,14 +97,16 @@ func rulePairs(t *testing.T, file string, each func(rule, command string)) {
 }
 
 func TestKF150_PatternsDoNotCoverPlacesAndUnlistedOptions(t *testing.T) {
-	rulePairs(t, "patterns-ask.txt", func(rule, command string) {
-		d := decideShell(command, plainPolicy(Rule{List: AllowList, Text: "Bash(" + rule + ")"}, Rule{List: AllowList, Text: "Bash(echo *)"}))
-		if d.Behavior != Ask {
-			t.Errorf("allow %s: %s: %s", rule, command, d.Behavior)
-		} else if d.Reason.Text == "" || d.Reason.Part == "" && d.Reason.Kind != ByParse {
-			t.Errorf("%s: the question shows neither reason nor part: %+v", command, d.Reason)
-		}
-	})
+	for _, file := range []string{"patterns-ask.txt", "patterns-ask-2.txt"} {
+		rulePairs(t, file, func(rule, command string) {
+			d := decideShell(command, plainPolicy(Rule{List: AllowList, Text: "Bash(" + rule + ")"}, Rule{List: AllowList, Text: "Bash(echo *)"}))
+			if d.Behavior != Ask {
+				t.Errorf("allow %s: %s: %s", rule, command, d.Behavior)
+			} else if d.Reason.Text == "" || d.Reason.Part == "" && d.Reason.Kind != ByParse {
+				t.Errorf("%s: the question shows neither reason nor part: %+v", command, d.Reason)
+			}
+		})
+	}
 }
 
 func TestKF150_PatternsCoverEverydayCommands(t *testing.T) {

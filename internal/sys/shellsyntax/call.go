@@ -143,6 +143,10 @@ func (w *walker) forms(p *Part) {
 			p.Alts = append(p.Alts, Form{At: got.Alt, Wrapper: got.Name, Runner: got.Runner, Name: staticName(&p.Words[got.Alt])})
 		}
 		w.addForm(p, got.At, got, last.Stripped)
+		if got.Texts {
+			w.texts(p, at+1)
+			return
+		}
 		if got.Joined && w.joinedText(p, got) {
 			return
 		}
@@ -159,27 +163,6 @@ func staticName(w *Word) string {
 		return w.Text
 	}
 	return ""
-}
-
-// joinedText handles wrappers that join their words for a shell; it reports whether a text was
-// noted because a word holds more than a word.
-func (w *walker) joinedText(p *Part, got cmdline.Peeled) bool {
-	texts := make([]string, 0, len(p.Words)-got.At)
-	static, plain := true, true
-	for i := got.At; i < len(p.Words); i++ {
-		word := &p.Words[i]
-		if got.Name == "parallel" && strings.HasPrefix(word.Value, ":::") {
-			break
-		}
-		static = static && word.Static()
-		plain = plain && expand.IsPlain(word.Value)
-		texts = append(texts, word.Value)
-	}
-	if plain {
-		return false
-	}
-	w.pending = append(w.pending, pendingInner{text: strings.Join(texts, " "), isText: true, static: static, context: Inner})
-	return true
 }
 
 func (w *walker) pendWordText(p *Part, got cmdline.Peeled) {

@@ -109,3 +109,50 @@ func (w *walker) settleInput() {
 		w.innerText(doc.text, doc.st, held{parent: in.shells[0], context: Inner}, true)
 	}
 }
+
+// texts notes every word from the one at index from on, and every value joined to an option, as the text of a command.
+func (w *walker) texts(p *Part, from int) {
+	for i := from; i < len(p.Words); i++ {
+		word := &p.Words[i]
+		text := word.Value
+		if strings.HasPrefix(text, "-") {
+			if _, value, joined := strings.Cut(text, "="); joined {
+				text = value
+			} else if word.Static() {
+				continue
+			}
+		}
+		if word.Static() && (text == "" || expand.IsNumber(text)) {
+			continue
+		}
+		w.pending = append(w.pending, pendingInner{text: text, isText: true, static: word.Static(), context: Inner})
+	}
+}
+
+// joinedText handles wrappers that join their words for a shell; it reports whether a text was
+// noted because a word holds more than a word.
+func (w *walker) joinedText(p *Part, got cmdline.Peeled) bool {
+	if strings.HasPrefix(p.Words[got.At].Value, ":::") && (got.Name == "parallel" || got.Name == "sem") { // no command: its arguments are commands
+		if strings.HasPrefix(p.Words[got.At].Value, "::::") {
+			w.late.runsOutside("parallel runs what is in a file")
+		}
+		w.texts(p, got.At+1)
+		return true
+	}
+	texts := make([]string, 0, len(p.Words)-got.At)
+	static, plain := true, true
+	for i := got.At; i < len(p.Words); i++ {
+		word := &p.Words[i]
+		if got.Name == "parallel" && strings.HasPrefix(word.Value, ":::") {
+			break
+		}
+		static = static && word.Static()
+		plain = plain && expand.IsPlain(word.Value)
+		texts = append(texts, word.Value)
+	}
+	if plain {
+		return false
+	}
+	w.pending = append(w.pending, pendingInner{text: strings.Join(texts, " "), isText: true, static: static, context: Inner})
+	return true
+}

@@ -14,6 +14,9 @@ func (d *describer) git() {
 	for _, why := range g.Danger {
 		d.runsProgram(why)
 	}
+	if len(g.Danger) > 0 {
+		d.gitSettings(g.Sub)
+	}
 	for _, o := range g.Dirs {
 		d.use(o, Enter)
 		d.not(o.Name + " works in another place")
@@ -51,6 +54,7 @@ func (d *describer) git() {
 	}
 	d.gitOperands(g.Sub)
 	d.gitForms(name)
+	d.gitSignatures()
 	d.gitRepositories(name)
 	d.gitContent(name)
 	d.spec = options.Find("git")
@@ -65,12 +69,49 @@ func (d *describer) eachPathAfter(sub int) {
 	}
 }
 
+// gitSettings notes the programs that settings before the subcommand name.
+func (d *describer) gitSettings(end int) {
+	for i := d.at + 1; i < end; i++ {
+		name, value, ok := strings.Cut(d.words[i].Value, "=")
+		if alias, is := strings.CutPrefix(value, "!"); is {
+			d.w.pendText(d, alias, d.words[i].Static())
+		} else if ok && namesProgram(strings.ToLower(name)) {
+			d.w.pendText(d, value, d.words[i].Static())
+		}
+	}
+}
+
+// namesProgram tells the settings of git whose value may be a command.
+func namesProgram(setting string) bool {
+	for _, part := range []string{"alias.", "pager", "editor", "command", "cmd", "fsmonitor", "program", "helper", "askpass", "driver", "textconv", "external", "clean", "smudge", "process", "proxy", "uploadpack", "receivepack", "hook", "diff.", "merge.", "sendemail.", "web"} {
+		if strings.Contains(setting, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// gitSignatures notes formats with the check of a signature, for which git runs the program that its settings name.
+func (d *describer) gitSignatures() {
+	for _, o := range d.a.Options {
+		if !strings.HasPrefix(o.Name, "--form") && !strings.HasPrefix(o.Name, "--pre") {
+			continue
+		}
+		if strings.Contains(o.Value, "%G") || strings.Contains(o.Value, "(signature") || !d.words[o.Word].Static() {
+			d.runsProgram(o.Name + " checks signatures, which runs a program")
+		}
+	}
+}
+
 // gitOperands looks at the operands for what may run a program or name a file.
 func (d *describer) gitOperands(sub int) {
 	for i := sub + 1; i < len(d.words); i++ {
 		v := strings.ToLower(d.words[i].Value)
 		if strings.Contains(v, "ext::") || strings.Contains(v, "fd::") {
 			d.runsProgram("is given a URL that runs a program")
+			if _, text, ok := strings.Cut(d.words[i].Value, "ext::"); ok {
+				d.w.pendText(d, strings.NewReplacer("% ", " ", "%S", "", "%%", "%").Replace(text), d.words[i].Static())
+			}
 		}
 		if strings.HasPrefix(v, "file:") {
 			d.runsProgram("is given another repository, whose hooks and configuration would run")
@@ -164,6 +205,11 @@ func (d *describer) gitConfig(first string) {
 		len(ops) == 1 && strings.Contains(first, ".")
 	if !get {
 		d.runsProgram("config changes which programs git runs")
+		for _, i := range ops {
+			if text, ok := strings.CutPrefix(d.words[i].Value, "!"); ok {
+				d.w.pendText(d, text, d.words[i].Static())
+			}
+		}
 	}
 	for _, o := range d.a.Options {
 		if !o.Known {
@@ -180,6 +226,10 @@ func (d *describer) gitRepositories(name string) {
 	case "fetch", "pull", "push", "clone", "ls-remote", "fetch-pack", "send-pack", "archive":
 		if len(ops) > 0 && name != "archive" {
 			d.repository(ops[0])
+		}
+	case "upload-pack", "receive-pack", "upload-archive", "request-pull":
+		for _, i := range ops {
+			d.repository(i)
 		}
 	case "remote", "submodule":
 		for _, i := range ops[min(1, len(ops)):] {
@@ -279,9 +329,21 @@ func (d *describer) gitRuns(name, first string) {
 			d.runsProgram("bisect run runs a program")
 			d.innerWords(d.words[ops[0]+1:])
 		}
+		if first == "visualize" || first == "view" {
+			d.runsProgram("bisect " + first + " starts a viewer")
+		}
+	case "grep":
+		for _, o := range d.a.Options {
+			if o.Name == "-O" || len(o.Name) > 4 && strings.HasPrefix("--open-files-in-pager", o.Name) {
+				d.w.pendText(d, o.Value, d.words[o.Word].Static())
+			}
+		}
+	case "merge", "rebase", "pull", "cherry-pick", "revert":
+		d.gitStrategy()
 	case "filter-branch", "difftool", "mergetool", "instaweb", "gui", "citool", "gitk", "send-email", "svn", "p4", "cvsserver", "daemon", "shell",
 		"remote-ext", "remote-fd", "web--browse", "hook", "for-each-repo", "bugreport", "diagnose", "credential", "fast-import":
 		d.runsProgram(name + " runs programs, or does what it is told by a file")
+		d.gitToldPrograms()
 	case "notes":
 		switch {
 		case first == "edit", (first == "add" || first == "append") && !d.hasOption("-m", "-F", "-C", "--message", "--file", "--reuse-message"):
@@ -289,6 +351,31 @@ func (d *describer) gitRuns(name, first string) {
 		}
 	case "help":
 		d.not("git help starts a program")
+	}
+}
+
+// gitStrategy notes a merge strategy that is none of git's own: it is a program.
+func (d *describer) gitStrategy() {
+	for _, o := range d.a.Options {
+		if o.Name == "-s" || len(o.Name) > 6 && strings.HasPrefix("--strategy", o.Name) {
+			switch o.Value {
+			case "", "ours", "theirs", "recursive", "ort", "resolve", "octopus", "subtree":
+			default:
+				d.runsProgram("runs the program git-merge-" + o.Value)
+			}
+		}
+	}
+}
+
+// gitToldPrograms notes the values of the options of a subcommand that runs programs: each may name one.
+func (d *describer) gitToldPrograms() {
+	for i := d.at + 2; i < len(d.words); i++ {
+		v, static := d.words[i].Value, d.words[i].Static()
+		if _, value, ok := strings.Cut(v, "="); ok && strings.HasPrefix(v, "--") {
+			d.w.pendText(d, value, static)
+		} else if strings.HasPrefix(d.words[i-1].Value, "-") && !strings.HasPrefix(v, "-") {
+			d.w.pendText(d, v, static)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package shellsyntax
 import (
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
@@ -18,6 +19,9 @@ func (d *describer) special() {
 		for i := d.at + 1; i < len(d.words); i++ {
 			if strings.Contains(d.words[i].Value, "TT") && strings.HasPrefix(d.words[i].Value, "-") && !strings.HasPrefix(d.words[i].Value, "--") {
 				d.runsProgram("-TT runs a program")
+				if i+1 < len(d.words) {
+					d.w.pendText(d, d.words[i+1].Value, d.words[i+1].Static())
+				}
 			}
 		}
 	case "ssh", "autossh", "scp", "sftp":
@@ -28,6 +32,8 @@ func (d *describer) special() {
 		d.runsProgram("can start a shell, and programs named in the environment")
 	case "vim", "vi", "nvim", "gvim", "rvim", "view", "rview", "vimdiff", "emacs", "nano", "pico", "micro", "code":
 		d.editor()
+	case "gh":
+		d.cloneOptions()
 	case "tput":
 		if v := d.operandText(0); v == "init" || v == "reset" || v == "rs1" || v == "rs2" || v == "rs3" || v == "is1" || v == "iprog" || len(d.a.Operands) == 0 {
 			d.not("tput " + v + " may run a program of the terminal description")
@@ -106,6 +112,21 @@ func (d *describer) container() {
 	}
 }
 
+// cloneOptions judges the options after "--" that gh hands to git clone.
+func (d *describer) cloneOptions() {
+	if d.a.Dashes == 0 || d.a.Sub != "repo clone" && d.a.Sub != "repo fork" {
+		return
+	}
+	for _, o := range cmdline.Take(options.Find("git").Sub("clone"), d.words, d.a.Dashes).Options {
+		switch {
+		case !o.Known, o.Opt.Role == options.Runs:
+			d.runsProgram(o.Name + " of git clone may run a program")
+		case o.Opt.Role != options.Harmless && o.Opt.Role != options.Text:
+			d.option(o)
+		}
+	}
+}
+
 // remoteModule tells whether a package path names a module that would be fetched.
 func remoteModule(p string) bool {
 	head, _, ok := strings.Cut(p, "/")
@@ -114,6 +135,11 @@ func remoteModule(p string) bool {
 
 // make notes variables that name programs, and the programs in texts that make expands.
 func (d *describer) make() {
+	for k := range d.p.Redirs {
+		if r := &d.p.Redirs[k]; strings.HasPrefix(r.Op, "<<") {
+			d.makeText(r.Target.Value)
+		}
+	}
 	for _, o := range d.a.Options {
 		if o.Name == "-E" || strings.HasPrefix(o.Name, "--ev") {
 			d.makeText(o.Value)
@@ -128,6 +154,7 @@ func (d *describer) make() {
 		case "SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "MAKE":
 			d.runsProgram(name + "= names a program")
 			d.makeText(value)
+			d.w.pendText(d, value, true)
 		default:
 			if strings.HasSuffix(name, "!") || strings.ContainsAny(value, "`") || strings.Contains(value, "$(") || strings.Contains(value, "${") {
 				d.runsProgram(name + "= is expanded by make, which may run a program")
@@ -162,13 +189,17 @@ func (d *describer) sshOptions() {
 			continue
 		}
 		key := strings.ToLower(strings.TrimSpace(o.Value))
+		value := ""
 		if i := strings.IndexAny(key, "= \t"); i >= 0 {
-			key = key[:i]
+			key, value = key[:i], strings.TrimLeft(strings.TrimSpace(o.Value)[i:], "= \t")
 		}
 		switch key {
 		case "proxycommand", "localcommand", "permitlocalcommand", "knownhostscommand", "include", "match",
 			"pkcs11provider", "securitykeyprovider", "xauthlocation", "proxyjump", "identityagent", "controlpath", "controlmaster":
 			d.runsProgram("-o " + key + " runs a local program")
+			if strings.HasSuffix(key, "command") {
+				d.w.pendText(d, value, d.words[o.Word].Static())
+			}
 		case "":
 			d.runsProgram("-o takes an option that is not known")
 		}
@@ -177,7 +208,7 @@ func (d *describer) sshOptions() {
 
 // language judges the texts given to a program whose input is a language that can run programs.
 func (d *describer) language() {
-	var texts []string
+	texts := d.debuggerTexts()
 	for _, o := range d.a.Options {
 		if o.Opt.Role == options.Script {
 			texts = append(texts, o.Value)
@@ -202,6 +233,39 @@ func (d *describer) language() {
 		d.languageText(t)
 	}
 	d.inputText(d.name)
+}
+
+// debuggerTexts are the commands among the words of a debugger, whose long options have a single dash.
+func (d *describer) debuggerTexts() []string {
+	if d.name != "gdb" && d.name != "lldb" {
+		return nil
+	}
+	var texts []string
+	for i := d.at + 1; i < len(d.words); i++ {
+		name, value, joined := strings.Cut(strings.TrimLeft(d.words[i].Value, "-"), "=")
+		switch name {
+		case "ex", "eval-command", "iex", "init-eval-command", "o", "O", "one-line", "one-line-before-file":
+			if !joined && i+1 < len(d.words) {
+				i++
+				value = d.words[i].Value
+			}
+			texts = append(texts, value)
+		}
+	}
+	return texts
+}
+
+// escapes notes the programs that a text of a program's own language plainly hands to a shell.
+func (d *describer) escapes(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		for _, start := range []string{"platform shell ", ".shell ", ".system ", "\\!", "!", "shell ", "system ", "make "} {
+			if rest, ok := strings.CutPrefix(line, start); ok {
+				d.w.pendText(d, rest, true)
+				break
+			}
+		}
+	}
 }
 
 // inputText judges what a program reads from its input when that is a program, too: the text of a here-document or
@@ -230,6 +294,7 @@ func (d *describer) inputText(language string) {
 
 // languageText judges a text in the program's own language: only plain data passes.
 func (d *describer) languageText(t string) {
+	d.escapes(t)
 	low := strings.ToLower(t)
 	for line := range strings.SplitSeq(low, "\n") {
 		line = strings.TrimSpace(line)

@@ -14,10 +14,10 @@ func isShell(name string) bool {
 	return false
 }
 
-// startsShell tells the programs that start a shell when they are given no program.
+// startsShell tells the programs that start a shell when they are given no program, and those that read commands then.
 func startsShell(name string) bool {
 	switch name {
-	case "newgrp", "sg", "su", "sudo", "doas", "pkexec", "runuser", "unshare", "nsenter", "chroot", "script", "fakeroot", "proot", "firejail", "setarch", "linux32", "linux64", "nix-shell":
+	case "parallel", "sem", "at", "batch", "newgrp", "sg", "su", "sudo", "doas", "pkexec", "runuser", "unshare", "nsenter", "chroot", "script", "fakeroot", "proot", "firejail", "setarch", "linux32", "linux64", "nix-shell":
 		return true
 	}
 	return false
@@ -62,6 +62,7 @@ func (w *walker) shells(p *Part, last Form) {
 		if strings.HasPrefix(v, "--") {
 			if v == "--rcfile" || v == "--init-file" {
 				p.Exec = append(p.Exec, name+" "+v+" runs a file first")
+				w.late.runsOutside(name + " " + v + " runs a file first")
 				i++
 			}
 			continue

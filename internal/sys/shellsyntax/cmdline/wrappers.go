@@ -16,6 +16,7 @@ type Peeled struct {
 	Text     int  // index of a word that is, or ends in, the text of a command; 0: none
 	TextFrom int  // where in the word's value the text begins
 	Joined   bool // the words from at on are joined and read by a shell
+	Texts    bool // each word may be the text of a command
 	Moved    bool // in another directory
 	Unknown  bool // where the command begins is only known at run time
 	Runner   bool
@@ -54,7 +55,7 @@ func Peel(words []expand.Word, from int) (p Peeled, ok bool) {
 	if w == nil || i > len(words) {
 		return p, false
 	}
-	p = Peeled{Name: name, Stripped: w.Strip, Runner: w.Runner, Joined: w.Joined}
+	p = Peeled{Name: name, Stripped: w.Strip, Runner: w.Runner, Joined: w.Joined, Texts: w.Texts}
 	if len(w.ChdirLong) > 0 && w.ChdirLong[0] == "/" {
 		p.Moved = true
 	}

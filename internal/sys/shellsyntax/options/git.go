@@ -10,7 +10,7 @@ git: diff | ro digits | @log --cached --staged --merge-base --no-index
 git: whatchanged | ro digits | @log 
 git: shortlog | ro digits | @log -c -s -n -e -w? --numbered --summary --email --group:
 git: reflog | ro digits | @log 
-git: blame annotate | ro digits | -L: -l -t -s -e -w -b -c -f -n -p -M? -C? -S: --root --show-stats --date: --porcelain --line-porcelain --incremental --abbrev: --show-name --show-number --show-email --ignore-rev: --ignore-revs-file< --color-lines --color-by-age --score-debug --progress --no-progress --reverse --first-parent --encoding: --contents<
+git: blame annotate | ro digits | -L: -l -t -s -e -w -b -c -f -n -p -M? -C? -S< --root --show-stats --date: --porcelain --line-porcelain --incremental --abbrev: --show-name --show-number --show-email --ignore-rev: --ignore-revs-file< --color-lines --color-by-age --score-debug --progress --no-progress --reverse --first-parent --encoding: --contents<
 git: rev-parse | ro any |
 git: rev-list | ro digits | @log --objects --count --all --use-bitmap-index --disk-usage? --header --timestamp --bisect --bisect-vars --test-bitmap
 git: ls-files | ro | -c -d -m -o -i -s -t -u -v -f -z -k -x: -X< --cached --deleted --modified --others --ignored --stage --directory --no-empty-directory --unmerged --killed --resolve-undo --exclude: --exclude-from< --exclude-per-directory: --exclude-standard --error-unmatch --with-tree: --full-name --recurse-submodules --abbrev? --debug --eol --deduplicate --format: --sparse

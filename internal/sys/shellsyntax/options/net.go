@@ -11,7 +11,7 @@ wget wget2 | any op=url runs | -O> -o> -a> -P> -i<< -B: -e!: -t: -T: -w: -Q: -U:
 http https xh xhs | any op=url | -o> -a" -A: --output> --auth: --auth-type: --session: --cert< --cert-key< --verify<
 ftp lftp tnftp | any op=url runs |
 telnet ping ping6 traceroute tracepath dig host nslookup whois mtr | any op=url |
-nc ncat netcat socat | any op=url runs | -4 -6 -l -u -v -z -n -w: -p: -s: -q: -k -t
+nc ncat netcat socat | any op=url runs | -4 -6 -l -u -v -z -n -w: -p: -s: -q: -k -t -e$ -c$ --exec$ --sh-exec$ --lua-exec!:
 nmap | single joined any op=url runs | -p: -sS -sT -sn -O -A -T: -v -Pn -n -6 -F
 openssl | any op=url |
 `

@@ -232,10 +232,10 @@ func (s *Spec) Long(name string) (Option, bool) {
 	return best, found
 }
 
-// JoinedName returns the longest option that a word of a program with [Spec.Joined] begins with and that takes a value.
+// JoinedName returns the longest option that a word of a program with [Spec.Joined] begins with and that may take a value.
 func (s *Spec) JoinedName(word string) (string, bool) {
 	for n := len(word) - 1; s.Joined && n > 0; n-- {
-		if opt, ok := s.long[word[:n]]; ok && opt.Arg == NeedsArg {
+		if opt, ok := s.long[word[:n]]; ok && opt.Arg != NoArg {
 			return word[:n], true
 		}
 	}

@@ -18,6 +18,7 @@ type Wrapper struct {
 	TextLong  []string
 	Assigns   bool   // takes NAME=value before the command
 	Joined    bool   // joins its words and has a shell read them
+	Texts     bool   // each of its words, and each value of an option, may be the text of a command
 	Dashes    bool   // the command comes after "--" alone
 	Chdir     string // short options that change the directory
 	ChdirLong []string
@@ -30,7 +31,7 @@ type Wrapper struct {
 // wrapperLines is the table of wrappers. A line is: name [subcommand], then fields. Sources are the
 // manual pages of the programs.
 //
-//	strip runner assigns joined dashes anywhere maybe   attributes
+//	strip runner assigns joined texts dashes anywhere maybe   attributes
 //	N=2                                           operands before the command
 //	s=abc  l=name,name  l2=name                   short and long options with a value, long ones with two
 //	p=abc  pl=name                                well understood options
@@ -53,7 +54,7 @@ doas s=uC
 su anywhere s=cgGsw l=command,session-command,group,supp-group,shell,whitelist-environment t=c tl=command,session-command
 runuser s=cugGsw l=command,session-command,user,group,supp-group,shell t=c tl=command,session-command
 pkexec l=user
-sg N=1 s=c t=c
+sg joined N=1 s=c t=c
 watch joined s=nq l=interval,equexit
 setsid
 ionice s=cnpPu l=class,classdata
@@ -69,6 +70,7 @@ ltrace s=oespuanlxADF l=output
 gdb anywhere
 script N=1 s=cEIOBTmot l=command,log-in,log-out,log-io,log-timing,output-limit t=c tl=command
 parallel joined s=jSaINndPL l=jobs,sshlogin,arg-file,max-args,delimiter,colsep,joblog,results,workdir,tmpdir,timeout,delay,retries,header
+sem joined s=jSaINndPL l=jobs,id,semaphorename,semaphoretimeout,timeout,delay,retries,workdir,tmpdir
 busybox
 toybox
 exec s=a
@@ -106,6 +108,10 @@ dbus-run-session l=config-file,dbus-daemon
 ssh-agent s=atE
 xvfb-run s=efnps l=error-file,auth-file,server-num,server-args
 fakeroot s=lsibu l=lib,faked
+fakechroot s=lebsc l=lib,elfloader,bindir,config-dir,environment
+rr/record s=nF l=env,output-trace-dir,num-cores
+heaptrack s=op l=output,pid
+gpg-agent anywhere after=--daemon
 eatmydata
 firejail
 proot s=rbwkq
@@ -138,8 +144,40 @@ envdir N=1
 cpulimit s=lpe l=limit,pid,exe
 chronic
 ts
-hyperfine joined s=wrmMsSpcLDno l=warmup,runs,min-runs,max-runs,setup,prepare,cleanup,shell,parameter-list,export-json,export-markdown,command-name
+hyperfine texts s=wrmMsSpcLDno l=warmup,runs,min-runs,max-runs,setup,prepare,cleanup,shell,parameter-list,export-json,export-markdown,command-name
 entr joined t=s
+concurrently texts s=cnklpr l=names,max-processes,kill-others,prefix,prefix-colors,restart-tries
+watchexec joined s=wWifeEsdpoN l=watch,ignore,filter,exts,env,signal,shell,debounce,on-busy-update,delay-run,workdir,project-origin
+cross-env assigns
+cross-env-shell assigns joined
+env-cmd s=fer l=file,environments,rc-file
+dotenv s=efvpo l=env,file
+cmake anywhere after=-E
+just anywhere after=-c,--command
+fd anywhere after=-x,--exec,-X,--exec-batch
+fdfind anywhere after=-x,--exec,-X,--exec-batch
+xterm anywhere after=-e
+konsole anywhere after=-e
+alacritty anywhere after=-e,--command
+gnome-terminal dashes
+screen joined s=cehpsStTxX
+tmux/new-session joined s=cFefnstxy
+tmux/new joined s=cFefnstxy
+tmux/new-window joined s=cFent
+tmux/neww joined s=cFent
+tmux/split-window joined s=celtFp
+tmux/splitw joined s=celtFp
+tmux/respawn-pane joined s=cet
+tmux/respawn-window joined s=cet
+tmux/run-shell joined s=cdt
+tmux/run joined s=cdt
+tmux/pipe-pane joined s=t
+tmux/display-popup joined s=bcdehsStTwxy
+tmux/popup joined s=bcdehsStTwxy
+tmux/send-keys joined s=cNt
+tmux/send joined s=cNt
+meson/devenv s=Cw l=workdir
+machinectl/shell N=1 s=E l=uid,setenv
 nodemon s=wexid l=watch,ext,exec,ignore,delay t=x tl=exec
 npx runner s=pcw l=package,call,workspace,node-options,prefix t=c tl=call
 bunx runner s=p l=package
@@ -194,6 +232,28 @@ volta/run runner l=node,npm,yarn
 fnm/exec runner l=using
 nvm/exec runner N=1
 heroku/run runner s=a l=app
+fly/ssh anywhere runner s=C l=command t=C tl=command
+flyctl/ssh anywhere runner s=C l=command t=C tl=command
+kubectl/run runner dashes
+kubectl/debug runner dashes
+guix/shell runner dashes
+rbenv/exec runner
+pyenv/exec runner
+nodenv/exec runner
+goenv/exec runner
+jenv/exec runner
+opam/exec runner l=switch,root
+stack/exec runner l=package,cwd,stack-yaml d=/ dl=cwd
+cabal/exec runner
+micromamba/run runner s=nprce l=name,prefix,cwd,env d=/ dl=cwd
+dotenvx/run runner s=fekv l=env-file,env
+op/run runner l=env-file,account
+doppler/run runner s=pct l=project,config,token,scope,mount t= tl=command
+infisical/run runner l=env,path,projectId,token,tags tl=command
+aws-vault/exec runner N=1 s=dt l=duration,mfa-token,region
+chamber/exec runner dashes
+sops/exec-env runner N=1 joined
+sops/exec-file runner N=1 joined
 `
 
 var wrappers = sync.OnceValue(func() map[string]*Wrapper {
@@ -226,6 +286,8 @@ func (w *Wrapper) set(attr string) {
 		w.Assigns = true
 	case "joined":
 		w.Joined = true
+	case "texts":
+		w.Texts = true
 	case "dashes":
 		w.Dashes = true
 	case "anywhere":
