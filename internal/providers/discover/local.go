@@ -14,6 +14,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/providers/wire"
+	"github.com/myelin-agent/myelin/internal/sys/transport"
 )
 
 // Probe is a kind of local server and where one may be.
@@ -359,7 +360,11 @@ func listModels(ctx context.Context, client *http.Client, s service) ([]string, 
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, &provider.Error{Kind: provider.KindNetwork, Provider: s.id, Message: "ask " + s.baseURL + " for its models: no answer; name one with --model openai/NAME", Cause: err}
+		out := &provider.Error{Kind: provider.KindNetwork, Provider: s.id, Message: "ask " + s.baseURL + " for its models: no answer; name one with --model openai/NAME", Cause: err}
+		if cure, final := transport.Cure(err); final {
+			out.Kind, out.Message = provider.KindUnreachable, "ask "+s.baseURL+" for its models: no connection: "+cure
+		}
+		return nil, out
 	}
 	defer resp.Body.Close()
 	var list models
