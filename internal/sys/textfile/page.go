@@ -60,6 +60,7 @@ type Page struct {
 	Total    int      // lines of the whole file, -1 when it was not read to its end
 	Full     bool     // MaxBytes ended the page early; the first line is there all the same
 	Encoding Encoding
+	Guessed  bool // nothing but its look says that this is the encoding
 }
 
 // Long is a line of which not all is shown.
@@ -68,7 +69,7 @@ type Long struct{ Number, Chars int }
 // PageOf returns lines of a text.
 func PageOf(t Text, w Want) Page {
 	p := pager{want: w.withDefaults()}
-	p.page = Page{First: p.want.First, Encoding: t.enc}
+	p.page = Page{First: p.want.First, Encoding: t.enc, Guessed: t.Guessed()}
 	for line := range strings.Lines(t.view) {
 		p.line(strings.TrimSuffix(line, "\n"))
 	}
@@ -103,7 +104,7 @@ func ReadPage(ctx context.Context, real string, w Want) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	p.page.Encoding = enc
+	p.page.Encoding, p.page.Guessed = enc, guessed(enc, bom)
 	head := buf[Text{enc: enc, bom: bom}.bomLen():n]
 	if p.cr, err = onlyCR(f, enc, head, n < len(buf)); err != nil {
 		return Page{}, err

@@ -177,7 +177,7 @@ func TestPropertyPagesAreTheText(t *testing.T) {
 		}.withDefaults()
 		whole := PageOf(text, want)
 		p := &pager{want: want, cr: text.LineEnds() == CR}
-		p.page = Page{First: want.First, Encoding: text.enc}
+		p.page = Page{First: want.First, Encoding: text.enc, Guessed: text.Guessed()}
 		c := text.enc.codec()
 		rest := text.raw[text.bomLen():]
 		var data []byte

@@ -64,7 +64,7 @@ type CharError struct {
 
 // Error implements error.
 func (e *CharError) Error() string {
-	return fmt.Sprintf("the file is encoded as %s, which cannot hold %q (U+%04X)", e.Encoding, e.Char, e.Char)
+	return fmt.Sprintf("the file was read as %s, which cannot hold %q (U+%04X)", e.Encoding, e.Char, e.Char)
 }
 
 // Decode finds out the encoding of raw and returns its text. It keeps raw, which must not be
@@ -97,6 +97,11 @@ func (t Text) View() string { return t.view }
 
 // Encoding is how the file is encoded.
 func (t Text) Encoding() Encoding { return t.enc }
+
+// Guessed tells that nothing but its look says how the file is encoded.
+func (t Text) Guessed() bool { return guessed(t.enc, t.bom) }
+
+func guessed(e Encoding, bom bool) bool { return e != UTF8 && e != UTF8Stray && !bom }
 
 // BOM tells whether the file begins with a byte order mark.
 func (t Text) BOM() bool { return t.bom }

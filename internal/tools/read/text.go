@@ -169,7 +169,10 @@ func remarks(page textfile.Page, first, last int, more bool, in Input) string {
 		}
 		out = append(out, note(fmt.Sprintf("%s; continue with offset %d", what, last+1)))
 	}
-	if page.Encoding != textfile.UTF8 {
+	switch {
+	case page.Guessed:
+		out = append(out, note(fmt.Sprintf("nothing says how the file is encoded; it was read as %s, which is a guess: letters beyond ASCII may be wrong. Edits keep all other bytes", page.Encoding)))
+	case page.Encoding != textfile.UTF8:
 		out = append(out, note(fmt.Sprintf("the file is encoded as %s, which edits keep", page.Encoding)))
 	}
 	if len(out) == 0 {

@@ -16,9 +16,6 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/unicode"
 )
 
 // moved is a redirect to another host.
@@ -100,14 +97,12 @@ func (f *fetcher) read(ctx context.Context, u *url.URL, resp *http.Response) (pa
 	if len(body) > maxBody {
 		return page{}, fmt.Errorf("the answer is larger than %d MB", maxBody>>20)
 	}
-	text, cut, err := textOf(ctx, u, resp.Header.Get("Content-Type"), body)
+	p, err := textOf(ctx, u, resp.Header.Get("Content-Type"), body)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return page{}, refusedBy(resp.StatusCode, text)
+		return page{}, refusedBy(resp.StatusCode, p.Text)
 	}
-	if err != nil {
-		return page{}, err
-	}
-	return page{URL: u.String(), Code: resp.StatusCode, Text: text, Bytes: len(body), Cut: cut}, nil
+	p.URL, p.Code, p.Bytes = u.String(), resp.StatusCode, len(body)
+	return p, err
 }
 
 // refusedBy is an answer that is no success, with the beginning of what it says.
@@ -119,8 +114,8 @@ func refusedBy(code int, text string) error {
 	return fmt.Errorf("the server answered %d %s:\n%s", code, http.StatusText(code), text)
 }
 
-// textOf makes text of a body: HTML becomes Markdown, other text stays as it is.
-func textOf(ctx context.Context, u *url.URL, contentType string, body []byte) (text string, cut bool, err error) {
+// textOf makes the text of a page of a body: HTML becomes Markdown, other text stays as it is.
+func textOf(ctx context.Context, u *url.URL, contentType string, body []byte) (p page, err error) {
 	if contentType == "" {
 		contentType = http.DetectContentType(body)
 	}
@@ -131,11 +126,14 @@ func textOf(ctx context.Context, u *url.URL, contentType string, body []byte) (t
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	switch {
 	case kind == "text/html" || kind == "application/xhtml+xml":
-		return markdown(ctx, u, decode(body, params["charset"]))
+		p.Text, p.Note = decode(body, params["charset"])
+		p.Text, p.Cut, err = markdown(ctx, u, p.Text)
+		return p, err
 	case isText(kind) || (kind == "application/octet-stream" && looksLikeText(body)):
-		return decode(body, params["charset"]), false, nil
+		p.Text, p.Note = decode(body, params["charset"])
+		return p, nil
 	default:
-		return "", false, fmt.Errorf("it is no text but %s (%d bytes); fetch it with a shell command if you need the file", kind, len(body))
+		return p, fmt.Errorf("it is no text but %s (%d bytes); fetch it with a shell command if you need the file", kind, len(body))
 	}
 }
 
@@ -153,63 +151,6 @@ func isText(kind string) bool {
 
 func looksLikeText(body []byte) bool {
 	return utf8.Valid(body) && !bytes.ContainsRune(body, 0)
-}
-
-// decode makes valid UTF-8 of a body: by its byte order mark, by the given name, else as it looks.
-func decode(body []byte, charset string) string {
-	switch {
-	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
-		return strings.ToValidUTF8(string(body[3:]), "\uFFFD")
-	case bytes.HasPrefix(body, []byte("\xff\xfe")), bytes.HasPrefix(body, []byte("\xfe\xff")):
-		charset = "utf-16"
-	case charset == "":
-		charset = metaCharset(body)
-	}
-	if e := encodingOf(charset); e != nil {
-		if out, err := e.NewDecoder().Bytes(body); err == nil {
-			return strings.ToValidUTF8(string(out), "\uFFFD")
-		}
-	}
-	return strings.ToValidUTF8(string(body), "\uFFFD")
-}
-
-// metaCharset finds the name in the first bytes of an HTML page.
-func metaCharset(body []byte) string {
-	head := strings.ToLower(string(body[:min(len(body), 1024)]))
-	_, after, ok := strings.Cut(head, "charset=")
-	if !ok {
-		return ""
-	}
-	after = strings.TrimLeft(after, `"' `)
-	end := strings.IndexAny(after, `"'; />`)
-	if end < 0 {
-		return ""
-	}
-	return after[:end]
-}
-
-// encodingOf knows the encodings that still occur and are small; nil: UTF-8.
-func encodingOf(name string) encoding.Encoding {
-	switch strings.ToLower(strings.TrimSpace(name)) {
-	case "utf-16", "utf-16le":
-		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
-	case "utf-16be":
-		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
-	case "iso-8859-1", "latin1", "windows-1252", "cp1252", "us-ascii", "ascii":
-		return charmap.Windows1252
-	case "iso-8859-2", "latin2":
-		return charmap.ISO8859_2
-	case "iso-8859-15":
-		return charmap.ISO8859_15
-	case "windows-1250":
-		return charmap.Windows1250
-	case "windows-1251":
-		return charmap.Windows1251
-	case "koi8-r":
-		return charmap.KOI8R
-	default:
-		return nil
-	}
 }
 
 // maxHTML bounds what is converted; the text of larger pages is at their beginning.

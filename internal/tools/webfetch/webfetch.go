@@ -153,7 +153,8 @@ type page struct {
 	Code  int    `json:"code"`
 	Text  string `json:"text"`
 	Bytes int    `json:"bytes"`
-	Cut   bool   `json:"cut,omitempty"` // the page was too large to be read whole
+	Cut   bool   `json:"cut,omitempty"`  // the page was too large to be read whole
+	Note  string `json:"note,omitempty"` // what of its encoding is a guess, and what was lost
 }
 
 // output is the structured output.
@@ -241,11 +242,11 @@ func (f *fetcher) answer(ctx context.Context, in input, p page) (string, error) 
 			return "", ctx.Err()
 		}
 		if answer = strings.TrimSpace(answer); err == nil && answer != "" {
-			return answer + rest(in.Offset, utf8.RuneCountInString(part), total, "were looked at") + cutNote(p), nil
+			return answer + rest(in.Offset, utf8.RuneCountInString(part), total, "were looked at") + notes(p), nil
 		}
 	}
 	part = chars(part, 0, maxShown)
-	return part + rest(in.Offset, utf8.RuneCountInString(part), total, "are shown") + cutNote(p), nil
+	return part + rest(in.Offset, utf8.RuneCountInString(part), total, "are shown") + notes(p), nil
 }
 
 // question puts the page before a small model.
@@ -262,11 +263,15 @@ func rest(offset, n, total int, verb string) string {
 	return fmt.Sprintf("\n\n[Characters %d to %d of %d %s; offset %d continues.]", offset, offset+n, total, verb, offset+n)
 }
 
-func cutNote(p page) string {
+func notes(p page) string {
+	out := ""
 	if p.Cut {
-		return "\n\n[The page was too large to be read whole; its end is missing.]"
+		out += "\n\n[The page was too large to be read whole; its end is missing.]"
 	}
-	return ""
+	if p.Note != "" {
+		out += "\n\n[Of its encoding: " + p.Note + ".]"
+	}
+	return out
 }
 
 // chars are n characters of s from the offset on.

@@ -112,9 +112,9 @@ func TestEncodingsAreRead(t *testing.T) {
 		"meta":         {"text/html", "<meta charset=\"windows-1252\"><p>caf\xe9</p>", "café"},
 		"utf-16":       {"text/plain", "\xff\xfeh\x00i\x00", "hi"},
 		"utf-8 mark":   {"text/plain", "\xef\xbb\xbfhi", "hi"},
-		"broken utf-8": {"text/plain; charset=utf-8", "a\xffb", "a\uFFFDb"},
+		"broken utf-8": {"text/plain; charset=utf-8", "a\xffb", "a\uFFFDb\n\n[Of its encoding: at 1 places its bytes mean nothing in utf-8 and are shown as U+FFFD.]"},
 		"cyrillic":     {"text/plain; charset=windows-1251", "\xcf\xf0\xe8", "При"},
-		"unknown name": {"text/plain; charset=x-odd", "é", "é"},
+		"unknown name": {"text/plain; charset=x-odd", "é", "é\n\n[Of its encoding: the page names the encoding \"x-odd\", which is not known; it reads as utf-8.]"},
 	} {
 		address, w := site(t, answering(tc.kind, tc.body))
 		if text, _ := get(t, w, address); strings.TrimSpace(text) != tc.want {
@@ -448,9 +448,9 @@ func FuzzTextOf(f *testing.F) {
 	f.Add("", []byte("\x00"))
 	u := &url.URL{Scheme: "https", Host: "example.org"}
 	f.Fuzz(func(t *testing.T, kind string, body []byte) {
-		text, _, err := textOf(t.Context(), u, kind, body)
-		if err == nil && strings.ToValidUTF8(text, "") != text {
-			t.Fatalf("text is no UTF-8: %q", text)
+		p, err := textOf(t.Context(), u, kind, body)
+		if err == nil && strings.ToValidUTF8(p.Text, "") != p.Text {
+			t.Fatalf("text is no UTF-8: %q", p.Text)
 		}
 	})
 }
