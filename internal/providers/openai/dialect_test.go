@@ -98,6 +98,38 @@ func TestKF131_RefusalsTeachTheDialect(t *testing.T) {
 	}
 }
 
+// A list of what is wrong repeats the request; neither its words nor its fields mislead.
+func TestKF131_AListOfWhatIsWrong(t *testing.T) {
+	var asked int
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		var body map[string]json.RawMessage
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if body["stream_options"] == nil {
+			_, _ = w.Write([]byte(`{"id":"x","choices":[{"message":{"content":"ok"},"finish_reason":"stop"}]}`))
+			return
+		}
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_ = json.NewEncoder(w).Encode(map[string]any{"detail": []any{map[string]any{
+			"type": "extra_forbidden", "loc": []any{"body", "stream_options"}, "msg": "Extra inputs are not permitted",
+			"input": map[string]any{"max_tokens": 1, "messages": "prompt is too long: 3 tokens > 2 maximum"},
+		}}})
+	}))
+	defer s.Close()
+	m := openai.New(openai.Config{Info: info(), API: openai.Chat, BaseURL: s.URL})
+	for range 2 {
+		if a, err := contract.Check(m.Stream(t.Context(), contract.Request())); err != nil || a.Err != nil {
+			t.Fatal(err, a.Err)
+		}
+	}
+	if asked != 3 {
+		t.Errorf("%d requests, want one refusal and two answers", asked)
+	}
+}
+
 func TestKF131_WhatAServerAddedGoesToItsModelAlone(t *testing.T) {
 	var last string
 	s, _ := choosy(t, func(b map[string]json.RawMessage) string { last = string(b["messages"]); return "" })

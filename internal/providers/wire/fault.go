@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -229,6 +230,8 @@ func parseError(body []byte, depth int) Fault {
 		f = errorObject(in.Error)
 	case f.Message == "" && json.Unmarshal(in.Detail, &text) == nil && text != "":
 		f.Message = text
+	case f.Message == "" && details(in.Detail) != "":
+		f.Message = details(in.Detail)
 	case f.Message == "":
 		f.Message = plainText(body)
 	}
@@ -315,4 +318,30 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 		return max(at.Sub(now), 0)
 	}
 	return 0
+}
+
+// details words a list of what is wrong where, without the request that such a list repeats.
+func details(raw json.RawMessage) string {
+	var list []struct {
+		Loc []any  `json:"loc"`
+		Msg string `json:"msg"`
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return ""
+	}
+	var out []string
+	for _, d := range list {
+		if d.Msg == "" {
+			continue
+		}
+		if len(d.Loc) > 1 && d.Loc[0] == any("body") {
+			d.Loc = d.Loc[1:]
+		}
+		at := make([]string, len(d.Loc))
+		for i, part := range d.Loc {
+			at[i] = fmt.Sprint(part)
+		}
+		out = append(out, strings.Join(at, ".")+": "+d.Msg)
+	}
+	return strings.Join(out, "; ")
 }
