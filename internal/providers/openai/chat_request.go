@@ -194,7 +194,7 @@ func (m *Model) turns(messages []msg.Message) []wire.Turn {
 				return nil
 			}
 		case msg.ToolCall:
-			if !own {
+			if !own || m.has(refusesExtra) {
 				b.Extra = nil
 			}
 			return b

@@ -2,20 +2,26 @@ package openai
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/providers/wire"
 )
 
 // What servers show of their dialect of Chat Completions.
 const (
-	showsReasoning  = "reasoning_content"     // it was sent, or missed
-	wantsMaxTokens  = "max_tokens"            // the other name is refused
-	wantsCompletion = "max_completion_tokens" // the other name is refused
-	wantsSystem     = "system"                // "developer" is refused
+	showsReasoning   = "reasoning_content"         // it was sent, or missed
+	refusesReasoning = "no reasoning_content"      // it is refused, although it was shown
+	refusesExtra     = "no members added to calls" // they are refused, although they were shown
+	wantsMaxTokens   = "max_tokens"                // the other name is refused
+	wantsCompletion  = "max_completion_tokens"     // the other name is refused
+	wantsSystem      = "system"                    // "developer" is refused
 )
 
 // dialect is how the server is spoken to: as the user's settings say, else as it showed, else as it is
@@ -31,7 +37,7 @@ func (m *Model) dialect() Dialect {
 	if m.has(wantsSystem) {
 		d.System = "system"
 	}
-	d.KeepReasoning = d.KeepReasoning || m.has(showsReasoning)
+	d.KeepReasoning = (d.KeepReasoning || m.has(showsReasoning)) && !m.has(refusesReasoning)
 	if c.Reasoning != nil {
 		d.KeepReasoning = *c.Reasoning
 	}
@@ -53,7 +59,7 @@ func (m *Model) has(fact string) bool   { return m.cfg.Learned.Has(m.cfg.BaseURL
 func (m *Model) learn(fact string) bool { return m.cfg.Learned.Add(m.cfg.BaseURL, fact) }
 
 // corrected reports whether a refusal taught something that makes another request of the same.
-func (m *Model) corrected(err error) bool {
+func (m *Model) corrected(err error, req provider.Request) bool {
 	var e *provider.Error
 	if m.cfg.API != Chat || !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
 		return false
@@ -63,8 +69,13 @@ func (m *Model) corrected(err error) bool {
 	unsupported := strings.Contains(words, "support") || strings.Contains(words, "unknown") || strings.Contains(words, "unrecognized") ||
 		strings.Contains(words, "not permitted") || strings.Contains(words, "unexpected")
 	switch {
-	case names("reasoning_content") && !d.KeepReasoning:
+	case names("reasoning_content") && m.cfg.Info.Compat.Reasoning == nil && !m.has(refusesReasoning):
+		if d.KeepReasoning {
+			return m.learn(refusesReasoning)
+		}
 		return m.learn(showsReasoning)
+	case slices.ContainsFunc(added(req.Messages), names):
+		return m.learn(refusesExtra)
 	case e.Kind != provider.KindInvalid || !unsupported:
 		return false
 	case d.MaxTokens == "max_completion_tokens" && names("max_completion_tokens") && !m.has(wantsCompletion):
@@ -75,6 +86,18 @@ func (m *Model) corrected(err error) bool {
 		return m.learn(wantsSystem)
 	}
 	return false
+}
+
+// added are the names of the members that servers added to the calls.
+func added(messages []msg.Message) []string {
+	var out []string
+	for _, c := range msg.Calls(messages...) {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(c.Extra, &members) == nil {
+			out = slices.AppendSeq(out, maps.Keys(members))
+		}
+	}
+	return out
 }
 
 // optional are the members a request can do without.

@@ -40,7 +40,7 @@ func TestKF131_RefusalsTeachTheDialect(t *testing.T) {
 	thought := func() provider.Request {
 		req := contract.Request()
 		req.Messages = append(req.Messages,
-			msg.Message{Role: msg.Assistant, Content: []msg.Block{msg.ToolCall{ID: "a", Name: "Bash", Input: json.RawMessage(`{}`)}}},
+			msg.Message{Role: msg.Assistant, Content: []msg.Block{msg.ToolCall{ID: "a", Name: "Bash", Input: json.RawMessage(`{}`), Extra: json.RawMessage(`{"status":"done"}`)}}},
 			msg.Message{Role: msg.User, Content: []msg.Block{msg.ToolResult{CallID: "a", Content: []msg.Block{msg.Text{Text: "fine"}}}}})
 		return req
 	}
@@ -69,6 +69,19 @@ func TestKF131_RefusalsTeachTheDialect(t *testing.T) {
 		{"reasoning that is missed after a resume", openai.Dialect{}, func(b map[string]json.RawMessage) string {
 			if !strings.Contains(string(b["messages"]), `"reasoning_content":""`) {
 				return "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
+			}
+			return ""
+		}, 1, false},
+		{"reasoning that is refused", openai.Dialect{KeepReasoning: true}, func(b map[string]json.RawMessage) string {
+			if strings.Contains(string(b["messages"]), `"reasoning_content"`) {
+				return "messages.2.reasoning_content: Extra inputs are not permitted"
+			}
+			return ""
+		}, 1, false},
+		{"reasoning, whatever is done", openai.Dialect{}, func(map[string]json.RawMessage) string { return "reasoning_content is odd" }, 4, true},
+		{"members of calls that are refused", openai.Dialect{}, func(b map[string]json.RawMessage) string {
+			if strings.Contains(string(b["messages"]), `"status"`) {
+				return "unknown field `status` in tool_calls[0]"
 			}
 			return ""
 		}, 1, false},

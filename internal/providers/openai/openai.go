@@ -170,7 +170,7 @@ func (m *Model) ask(ctx context.Context, req provider.Request, names *wire.Names
 			return call, nil, err
 		}
 		resp, err := call.Do(ctx)
-		if err == nil || !m.corrected(err) { // what is learned already corrects nothing, so this ends
+		if err == nil || !m.corrected(err, req) { // what is learned already corrects nothing, so this ends
 			return call, resp, err
 		}
 	}
