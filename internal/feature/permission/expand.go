@@ -174,6 +174,48 @@ func (s *shellEval) followVerdict(u *shellsyntax.PathUse) partVerdict {
 		return partVerdict{kind: ByDirectory, why: "another part of the command may make a link of a name before “..” in " + u.Text}
 	case u.Follows:
 		return partVerdict{kind: ByDirectory, why: "it follows the links below " + u.Text + ", which may lead outside of the working directories"}
+	case u.Listed != shellsyntax.Nobody:
+		if why := s.linksBelow(u); why != "" {
+			return partVerdict{kind: ByDirectory, why: why}
+		}
 	}
 	return partVerdict{}
+}
+
+// linksBelow tells why names listed below a folder may lead out of it; empty: they do not. Without a way to list folders it
+// looks at none, as for patterns.
+func (s *shellEval) linksBelow(u *shellsyntax.PathUse) string {
+	root := s.placeOfUse(u)
+	if root.err != nil {
+		return u.Text + " cannot be resolved: " + root.err.Error()
+	}
+	if s.pol.Files.ListSome == nil {
+		return ""
+	}
+	left := maxEntries
+	for dirs := []string{root.real}; len(dirs) > 0; {
+		dir := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		entries, err := s.pol.Files.ListSome(dir, left+1)
+		if err != nil && len(entries) == 0 {
+			continue // nothing there, or nothing that could be listed by the command either
+		}
+		if left -= len(entries); left < 0 {
+			return "whether a link below " + u.Text + " leads outside is not known: there are more than a thousand files"
+		}
+		for _, e := range entries {
+			full := path.Join(dir, e.Name())
+			switch {
+			case u.Listed == shellsyntax.GitLists && e.Name() == ".git":
+			case e.IsDir():
+				dirs = append(dirs, full)
+			case e.Type()&fs.ModeSymlink != 0:
+				pl := s.placeOf(full)
+				if _, below := pathpattern.Rel(root.real, pl.real); pl.err != nil || !below {
+					return "the link " + full + " may lead out of " + u.Text
+				}
+			}
+		}
+	}
+	return ""
 }

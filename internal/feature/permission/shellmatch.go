@@ -271,7 +271,7 @@ func (s *shellEval) reachable(rules []*compiled, u *shellsyntax.PathUse) *compil
 	switch {
 	case u.Tree:
 		return s.inTree(rules)
-	case u.Unknown:
+	case u.Unknown, u.Listed != shellsyntax.Nobody && s.linksBelow(u) != "":
 		return rules[0] // it could be anything
 	case u.Glob:
 		pattern = u.Path

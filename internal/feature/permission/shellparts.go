@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
@@ -112,6 +113,9 @@ func (s *shellEval) commandVerdict(i int) partVerdict {
 	}
 	name, safe := assignsOK(p)
 	tool := orElse(s.gitVerdict(p), func() string { return s.toolVerdict(p) })
+	if r := s.addedRuled(p); r != nil && p.ReadOnly && bare == nil {
+		return partVerdict{kind: ByRule, why: "the words that xargs adds could be what the rule " + r.rule.Text + " names", missing: s.missing(p)}
+	}
 	if safe && p.ReadOnly && s.quietDocuments(p) && tool == "" {
 		return partVerdict{ok: true, kind: ByReadOnly, why: "it only reads", rule: s.explicit(p)}
 	}
@@ -129,6 +133,29 @@ func (s *shellEval) commandVerdict(i int) partVerdict {
 		v.why += ": " + tool
 	}
 	return v
+}
+
+// addedRuled finds a deny or ask rule that words added from standard input could make match: any about the programs of the part.
+func (s *shellEval) addedRuled(p *shellsyntax.Part) *compiled {
+	if len(p.Forms) == 0 || !p.FromInput(p.Forms[len(p.Forms)-1]) {
+		return nil
+	}
+	for _, t := range s.shellRules() {
+		for _, list := range [2]List{DenyList, AskList} {
+			ix := t.shell[list]
+			if ix == nil {
+				continue
+			}
+			found := slices.Concat(ix.leading, ix.spans)
+			for _, f := range p.Forms {
+				found = append(append(found, ix.byFirst[p.Words[f.At].Canon]...), ix.named[f.Name]...)
+			}
+			if len(found) > 0 {
+				return found[0]
+			}
+		}
+	}
+	return nil
 }
 
 // allowGlob finds an allow rule with a wildcard in the tool name; for shell tools there can be none, but MCP

@@ -19,7 +19,7 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 	if w.r.Pwd = ""; w.pwd && len(st.list) == 1 && !st.unknown {
 		w.r.Pwd = path.Clean(st.list[0])
 	}
-	p := Part{Parent: h.parent, Context: h.context, Background: h.background}
+	p := Part{Parent: h.parent, Context: h.context, Background: h.background, lister: w.listerOf(c)}
 	w.found = w.found[:0]
 	args := w.descriptors(&p, c.Args, s.Redirs)
 	nameEnd := 0                               // substitutions before this index stand in the command word

@@ -60,6 +60,9 @@ func (d *describer) added() {
 	if !d.fromInput {
 		return
 	}
+	if d.listed = d.readsListed(); d.listed {
+		return
+	}
 	if !slices.ContainsFunc(d.p.Uses, func(u PathUse) bool { return u.Unbased && u.Intent != Read }) {
 		d.addFromInput(Read)
 	}
@@ -111,6 +114,7 @@ type describer struct {
 	notRO     string
 	recursive bool
 	narrowed  bool // find has tests that select
+	listed    bool // the words that xargs adds are names below known folders
 	looks     bool // this form only looks, whatever the options were said to do
 }
 
@@ -395,10 +399,10 @@ func (d *describer) finish(form Form) {
 	if form.Name != d.name {
 		d.not(form.Name + " names a file, which need not be the program " + d.name)
 	}
-	if !form.Stripped {
+	if !form.Stripped && !d.listed {
 		d.not("it runs through a wrapper")
 	}
-	if d.fromInput {
+	if d.fromInput && !d.listed {
 		d.not("its arguments come from standard input")
 	}
 	for i := d.at; i < len(d.words) && d.notRO == ""; i++ {

@@ -64,9 +64,11 @@ func (w *walker) unsettle() {
 		}
 		p := &w.acc.Parts[i]
 		for k := range p.Uses {
-			if u := &p.Uses[k]; u.Walk != "" && w.namesBeforeDots(u.Walk) {
+			u := &p.Uses[k]
+			if u.Walk != "" && w.namesBeforeDots(u.Walk) {
 				u.Unsettled = true
 			}
+			u.Follows = u.Follows || u.Listed != Nobody // a link may be made that is not there yet
 		}
 	}
 }

@@ -119,9 +119,10 @@ type Part struct {
 
 	Elsewhere bool // a wrapper changes the directory first
 
-	dirs  *dirs
-	canon string  // canonical text of Words
-	offs  []int32 // start of each word in canon
+	dirs   *dirs
+	lister int     // index of the part that alone writes its standard input, plus one; 0: there is none
+	canon  string  // canonical text of Words
+	offs   []int32 // start of each word in canon
 }
 
 // Form is a way to look at a part: the command itself, or what a wrapper in front of it runs.
@@ -163,6 +164,16 @@ const (
 	Delete        // removed with rm or rmdir
 )
 
+// Lister is what lists the names that are read below a path.
+type Lister uint8
+
+// The listers.
+const (
+	Nobody Lister = iota
+	FindLists
+	GitLists // nothing of .git
+)
+
 // PathUse is one path a part touches.
 type PathUse struct {
 	Text      string // as it reads, for people
@@ -189,6 +200,7 @@ type PathUse struct {
 	Walk      string // the way there as the kernel goes it, with ".." not taken away; empty: as Path says
 	Unsettled bool   // a name before a ".." in Walk may become a link before the path is used
 	Follows   bool   // what is read below it goes through links
+	Listed    Lister // lists names below it that are read, links among them too
 }
 
 // Canonical is the canonical text of the words from the given one on: static words in one

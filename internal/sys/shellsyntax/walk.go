@@ -32,6 +32,7 @@ type walker struct {
 	pending   []pendingInner
 	piped     bool
 	feed      [2]int                // the parts that write into that pipe, from the first to before the last
+	lists     *syntax.CallExpr      // the command that reads from it what one command prints; nil: none does
 	pwd       bool                  // $PWD is what the walk knows
 	words     []Word                // room for words, so that not every command allocates
 	forms0    []Form                // the same for forms
@@ -176,6 +177,7 @@ func (w *walker) binary(c *syntax.BinaryCmd, st *dirs, h held) (ok, fail *dirs) 
 	w.stmt(c.X, st, h)
 	was, fed := w.piped, w.feed
 	w.piped, w.feed = true, [2]int{from, len(w.acc.Parts)}
+	w.lists = readsList(c)
 	w.stmt(c.Y, st, h)
 	w.piped, w.feed = was, fed
 	return st, st
