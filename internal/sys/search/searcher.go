@@ -71,10 +71,25 @@ func (s *searcher) search(ctx context.Context, real string) (FileMatch, error) {
 	if end && s.hopeless() {
 		return FileMatch{}, nil
 	}
-	if end && !utf8.Valid(s.buf) {
+	if s.legacy(f, end) {
 		return s.decoded(f, end)
 	}
 	return s.windows(ctx, f, end)
+}
+
+// legacy tells whether the file is to be searched as the text it stands for: it begins as no UTF-8, and
+// it can be held as a whole.
+func (s *searcher) legacy(f *file, end bool) bool {
+	if end {
+		return !utf8.Valid(s.buf)
+	}
+	for cut := range utf8.UTFMax { // the buffer may end inside a character
+		if utf8.Valid(s.buf[:len(s.buf)-cut]) {
+			return false
+		}
+	}
+	size, err := f.size()
+	return err == nil && size <= maxWhole
 }
 
 func (s *searcher) tooLarge(f *file, end bool) bool {

@@ -4,7 +4,11 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 	"golang.org/x/text/transform"
 )
 
@@ -28,6 +32,14 @@ func (e Encoding) codec() codec {
 		return westernCodec{}
 	case ShiftJIS:
 		return newShiftJIS()
+	case GB18030:
+		return newTable(simplifiedchinese.GB18030)
+	case EUCKR:
+		return newTable(korean.EUCKR)
+	case EUCJP:
+		return newTable(japanese.EUCJP)
+	case Big5:
+		return newTable(traditionalchinese.Big5)
 	default:
 		return utf8Codec{}
 	}
@@ -158,6 +170,49 @@ func (c *shiftJISCodec) put(dst []byte, r rune) ([]byte, bool) {
 		return dst, false
 	}
 	// The tables fold some look-alikes onto one code; only what reads back as itself is kept.
+	if back, size := c.next(out[:n]); back != r || size != n {
+		return dst, false
+	}
+	return append(dst, out[:n]...), true
+}
+
+// tableCodec uses the tables of golang.org/x/text for encodings in which ASCII stands for itself and
+// other characters take two to four bytes.
+type tableCodec struct {
+	dec, enc transform.Transformer
+}
+
+func newTable(e encoding.Encoding) *tableCodec {
+	return &tableCodec{dec: e.NewDecoder(), enc: e.NewEncoder()}
+}
+
+func (c *tableCodec) next(b []byte) (rune, int) {
+	if b[0] < utf8.RuneSelf {
+		return rune(b[0]), 1
+	}
+	var out [16]byte
+	for n := 2; n <= min(4, len(b)); n++ {
+		m, used, err := c.dec.Transform(out[:], b[:n], true)
+		if err != nil || used != n {
+			continue
+		}
+		if r, size := utf8.DecodeRune(out[:m]); r != utf8.RuneError && size == m {
+			return r, n
+		}
+	}
+	return utf8.RuneError, 1
+}
+
+func (c *tableCodec) put(dst []byte, r rune) ([]byte, bool) {
+	if r < utf8.RuneSelf {
+		return append(dst, byte(r)), true
+	}
+	var out [16]byte
+	n, _, err := c.enc.Transform(out[:], utf8.AppendRune(nil, r), true)
+	if err != nil || n == 0 {
+		return dst, false
+	}
+	// Only what reads back as itself is kept.
 	if back, size := c.next(out[:n]); back != r || size != n {
 		return dst, false
 	}

@@ -18,11 +18,15 @@ const (
 	UTF16BE              //
 	Windows1252          // a superset of Latin-1 as the web defines it: all 256 bytes have a meaning
 	ShiftJIS             //
+	GB18030              // a superset of GBK and GB 2312
+	EUCKR                //
+	EUCJP                //
+	Big5                 //
 )
 
 // String names the encoding for people.
 func (e Encoding) String() string {
-	return [...]string{"UTF-8", "UTF-8 with invalid bytes", "UTF-16LE", "UTF-16BE", "Windows-1252", "Shift_JIS"}[e]
+	return [...]string{"UTF-8", "UTF-8 with invalid bytes", "UTF-16LE", "UTF-16BE", "Windows-1252", "Shift_JIS", "GB18030 (GBK)", "EUC-KR", "EUC-JP", "Big5"}[e]
 }
 
 var (
@@ -85,14 +89,87 @@ func eightBit(body []byte, bom bool) Encoding {
 		}
 		i += n
 	}
-	switch {
-	case bom || good > bad:
+	if bom || good > bad {
 		return UTF8Stray
-	case looksShiftJIS(body):
-		return ShiftJIS
-	default:
-		return Windows1252
 	}
+	if enc, ok := eastAsian(body); ok {
+		return enc
+	}
+	if looksShiftJIS(body) {
+		return ShiftJIS
+	}
+	return Windows1252
+}
+
+// eastAsian recognises the encodings that write each character of East Asian text as a pair of high
+// bytes or nearly so: everything is valid, characters stand in runs, and nine of ten are among the
+// common ones. In Western and Cyrillic text a high byte stands before a blank sooner or later.
+func eastAsian(body []byte) (Encoding, bool) {
+	c := GB18030.codec()
+	var pairs, runs, kana, above, gb, big5 int
+	inRun, valid := false, true
+	for i := 0; i < len(body); {
+		lead := body[i]
+		if lead < utf8.RuneSelf {
+			inRun = false
+			i++
+			continue
+		}
+		if i+1 == len(body) || body[i+1] < 0x40 {
+			return 0, false
+		}
+		trail := body[i+1]
+		if r, _ := c.next(body[i:]); r == utf8.RuneError {
+			valid = false
+		}
+		if !inRun {
+			runs++
+		}
+		pairs++
+		row := trail >= 0xA1
+		switch {
+		case row && (lead == 0xA4 || lead == 0xA5):
+			kana, gb = kana+1, gb+1
+		case row && lead >= 0xB0 && lead <= 0xD7:
+			gb++
+			if lead > 0xC8 {
+				above++
+			}
+		case row && (lead == 0xA1 || lead == 0xA3):
+			gb++
+		}
+		if lead >= 0xA4 && lead <= 0xC6 || lead == 0xA1 {
+			big5++
+		}
+		inRun = true
+		i += 2
+	}
+	switch {
+	case pairs == 0 || pairs < 2*runs:
+		return 0, false
+	case valid && gb*10 >= pairs*9 && kana*5 >= pairs && allOf(EUCJP, body):
+		return EUCJP, true
+	case valid && gb*10 >= pairs*9 && above == 0 && pairs >= 4 && allOf(EUCKR, body):
+		return EUCKR, true
+	case valid && gb*10 >= pairs*9:
+		return GB18030, true
+	case big5*10 >= pairs*9 && allOf(Big5, body):
+		return Big5, true
+	}
+	return 0, false
+}
+
+// allOf tells whether all of body is characters of an encoding.
+func allOf(enc Encoding, body []byte) bool {
+	c := enc.codec()
+	for i := 0; i < len(body); {
+		r, n := c.next(body[i:])
+		if r == utf8.RuneError {
+			return false
+		}
+		i += n
+	}
+	return true
 }
 
 // bareUTF16 recognises UTF-16 without byte order mark: in one byte order everything is text, with

@@ -152,6 +152,13 @@ func detectHead(head []byte) (Encoding, bool, error) {
 			return UTF8, bom, nil
 		}
 	}
+	if enc == Windows1252 { // which takes what is cut inside a character
+		for cut := 1; cut < utf8.UTFMax; cut++ {
+			if whole := eightBit(head[:len(head)-cut], bom); whole != Windows1252 {
+				return whole, bom, nil
+			}
+		}
+	}
 	return enc, bom, nil
 }
 

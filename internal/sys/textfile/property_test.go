@@ -23,6 +23,10 @@ var kinds = []struct {
 	{UTF16LE, false, []rune("ab \t$é日")},
 	{Windows1252, false, []rune("ab \t$éß©€“\u0081ÿ")},
 	{ShiftJIS, false, []rune("ab \t\\表ソ日本かな。ｱ")},
+	{GB18030, false, []rune("ab \t中文编码€，é🙂")},
+	{EUCKR, false, []rune("ab \t한국어")},
+	{EUCJP, false, []rune("ab \t日本かなｱ")},
+	{Big5, false, []rune("ab \t中文編碼許功蓋")},
 }
 
 // sample draws a file of one kind: its bytes, and its characters with their place in the bytes.
