@@ -83,6 +83,23 @@ func attempt52(p *prison) {
 	p.absent(p.dir + "/.git/worktrees/other")
 }
 
+// 53: a bare repository that runs something; one that runs nothing stays.
+func attempt53(p *prison) {
+	p.works("git init -q --bare fine.git && git init -q --bare a.git && git init -q --bare b.git && git init -q --bare c.git")
+	for _, name := range []string{"fine", "a", "b", "c"} {
+		if _, err := os.Stat(p.dir + "/" + name + ".git/config"); err != nil {
+			p.t.Errorf("a bare repository does not stay: %v", err)
+		}
+	}
+	p.sh("for r in d e f; do git init -q --bare $r.git; done; git -C d.git config core.fsmonitor evil; echo evil > e.git/hooks/pre-receive; echo ../d.git > f.git/commondir; git init -q --bare . ; git config core.fsmonitor evil; git -C fine.git config core.fsmonitor evil; echo evil > a.git/hooks/post-update")
+	p.absent(p.dir+"/d.git/config", p.dir+"/e.git/hooks", p.dir+"/HEAD", p.dir+"/a.git/hooks/post-update")
+	if text, err := os.ReadFile(p.dir + "/fine.git/config"); err != nil || strings.Contains(string(text), "evil") {
+		p.t.Errorf("fine.git: %v %s", err, text)
+	}
+}
+
+func TestKF119_BareRepositoriesStay(t *testing.T) { attempt53(newPrison(t)) }
+
 func TestKF153_LinkedWorktreesAndTheUsersGit(t *testing.T) { attempt52(newPrison(t)) }
 
 func TestKF157_TheCheckIsNotLedElsewhere(t *testing.T) { attempt49(newPrison(t)) }

@@ -142,18 +142,17 @@ func (c *Command) growing(dir string) bool {
 // inert says whether a repository makes git run nothing, or shares all that with one that was there
 // before.
 func (c *Command) inert(dir string) bool {
-	top := dir
-	if filepath.Base(dir) == ".git" {
-		top = filepath.Dir(dir)
-		if _, common, ok := linked(dir); ok && c.before.at(filepath.Join(common, "config")).exists {
-			return true
-		}
+	if filepath.Base(dir) != ".git" { // bare, or of a submodule; a writable root shall be none
+		return !slices.Contains(c.plan.write, dir) && gitrepo.InertFolder(dir) == nil
+	}
+	if _, common, ok := linked(dir); ok && c.before.at(filepath.Join(common, "config")).exists {
+		return true
 	}
 	st, err := os.Lstat(dir)
 	if err != nil || st.IsDir() && !isGitDir(dir) {
 		return false // git does not take it for one yet, and nothing can be said of it
 	}
-	return gitrepo.Inert(top) == nil
+	return gitrepo.Inert(filepath.Dir(dir)) == nil
 }
 
 // Accept says that this program itself has just written these paths, so that the integrity check of
