@@ -23,7 +23,7 @@ var secretNames = []string{
 	"*CREDENTIAL*", "*_AUTH", "*_AUTHTOKEN", "*_COOKIE", "*_SESSION_ID", "*_WEBHOOK_URL", "*_CONNECTION_STRING", "*_DATABASE_URL",
 	"TOKEN", "SECRET", "PASSWORD", "APIKEY", "API_KEY", "PGPASSWORD", "MYSQL_PWD", "SSHPASS", "DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGO_URL",
 	"AMQP_URL", "CLOUDAMQP_URL", "CLOUDINARY_URL", "DOCKER_AUTH_CONFIG", "KUBE_CONFIG_DATA", "NPM_CONFIG_*AUTH*", "GITHUB_PAT*",
-	"SECRET_*", "TOKEN_*", "PRIVATE_KEY*",
+	"SECRET_*", "TOKEN_*", "PRIVATE_KEY*", "*_KEY_BASE64", "*_JWT", "JWT", "BEARER", "BEARER_*", "AUTH", "COOKIE", "STRIPE_SK",
 }
 
 // secrets are the variables of an environment that commands inside do not see, beside those that are named.
