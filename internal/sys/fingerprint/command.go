@@ -141,9 +141,62 @@ func (f *finder) text(text string, at scope) {
 	for i := range account.Parts {
 		f.prepare(&account.Parts[i], &at)
 	}
+	fed := false
 	for i := range account.Parts {
 		if p := &account.Parts[i]; len(p.Words) > 0 {
 			f.part(p, at)
+			fed = fed || f.fed(p, at)
+		}
+	}
+	if fed {
+		f.reads(account.Parts, at)
+	}
+}
+
+// fed reports that what a part runs comes from elsewhere: from its input, or from what another command prints.
+func (f *finder) fed(p *shellsyntax.Part, at scope) bool {
+	for _, form := range append(slices.Clone(p.Forms), p.Alts...) {
+		if form.At >= len(p.Words) {
+			continue
+		}
+		name, ok := f.word(&p.Words[form.At], at)
+		if !ok {
+			return true
+		}
+		switch name = plainName(name); name {
+		case "eval", "xargs", "parallel", "source", ".":
+			return true
+		}
+		if _, ok := interpreters[name]; !ok {
+			continue
+		}
+		given := false // a script
+		for i := form.At + 1; i < len(p.Words); i++ {
+			arg, ok := f.word(&p.Words[i], at)
+			if arg == "-s" {
+				return true // the others are its arguments
+			}
+			given = given || ok && (!strings.HasPrefix(arg, "-") || arg == "-c" || arg == "-m" || arg == "-e")
+		}
+		if !given {
+			return true
+		}
+	}
+	return false
+}
+
+// reads tracks the files that the parts of a text read.
+func (f *finder) reads(parts []shellsyntax.Part, at scope) {
+	for i := range parts {
+		for _, u := range parts[i].Uses {
+			if u.Intent != shellsyntax.Read || u.Unknown || u.Glob || u.Below {
+				continue
+			}
+			for _, path := range at.paths(u.Path) {
+				if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+					f.track(path)
+				}
+			}
 		}
 	}
 }

@@ -137,6 +137,19 @@ func TestKF145_WhatACommandLeadsTo(t *testing.T) {
 	}
 }
 
+func TestKF145_WhatAShellIsFed(t *testing.T) {
+	for _, text := range []string{"sh < cmd.txt", "cat cmd.txt | sh", "$(cat cmd.txt)", "eval \"$(cat cmd.txt)\"", "eval `cat cmd.txt`", "bash -s x < cmd.txt", "python3 - < cmd.txt", "cat cmd.txt | xargs -n1 sh -c"} {
+		root := tree(t, map[string]string{"cmd.txt": "true\n"})
+		if got := command(root, text).Inputs(); !slices.Contains(got.Files, filepath.Join(root, "cmd.txt")) {
+			t.Errorf("%s: %v", text, got.Files)
+		}
+	}
+	root := tree(t, map[string]string{"cmd.txt": "true\n"})
+	if got := command(root, "cat cmd.txt; grep x cmd.txt").Inputs(); slices.Contains(got.Files, filepath.Join(root, "cmd.txt")) {
+		t.Errorf("only read: %v", got.Files)
+	}
+}
+
 func TestKF145_WordsWithoutAShell(t *testing.T) {
 	root := tree(t, project)
 	cmd := fingerprint.Command{Words: []string{"bash", "scripts/check.sh"}, Dir: root, Roots: []string{root}, Env: []string{"PATH=/usr/bin"}}
