@@ -3,10 +3,13 @@ package hook
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
+	"github.com/myelin-agent/myelin/internal/sys/nearest"
 	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
 
@@ -115,4 +118,34 @@ func severity(name string, v *jsonc.Node) int {
 		return 2*len(order) - 3
 	}
 	return 2 * i
+}
+
+// handlerKeys are the members of a handler, as they are written.
+func handlerKeys() []string {
+	return []string{
+		"type", "if", "timeout", "statusMessage", "once", "onFailure", "command", "args", "shell", "async", "asyncRewake", "rewakeMessage", "rewakeSummary",
+		"confine", "url", "headers", "allowedEnvVars", "server", "tool", "input", "prompt", "model", "continueOnBlock",
+	}
+}
+
+// misspelt names a member of a handler that is nearly a known one: what it says would be lost. Others belong to somebody else.
+func misspelt(raw json.RawMessage) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return ""
+	}
+	plain := func(name string) string {
+		return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if slices.ContainsFunc(handlerKeys(), func(known string) bool { return strings.EqualFold(known, name) }) {
+			continue
+		}
+		for _, known := range handlerKeys() {
+			if plain(known) == plain(name) || len(name) > 4 && nearest.Distance(name, known) <= 2 {
+				return fmt.Sprintf("%q is no member of a handler; did you mean %s?", name, known)
+			}
+		}
+	}
+	return ""
 }

@@ -43,6 +43,8 @@ func malformedGuards() map[string]string {
 		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "exit 2"}], "hooks": []}]}`:                             `"hooks" stands twice`,
 		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "x", "async": true, "onFailure": "block"}]}]}`:          "decides nothing",
 		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "x", "asyncRewake": true, "onFailure": "block"}]}]}`:    "decides nothing",
+		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "exit 1", "on_failure": "block"}]}]}`:                   "did you mean onFailure?",
+		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "exit 1", "onFailiure": "block"}]}]}`:                   "did you mean onFailure?",
 		`{"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "http", "url": 7}]}, {"hooks": [{"type": "command", "command": "exit 0"}]}]}`: "url is a number",
 	}
 }
@@ -238,5 +240,21 @@ func TestLimitsOfHTTPHooksAreThoseOfTheMoment(t *testing.T) {
 	limits.URLs = &[]string{}
 	if h.Fire(t.Context(), Event{Name: Stop}); calls != 2 {
 		t.Error("called although no address is allowed any more")
+	}
+}
+
+func TestKF117_VerdictInTheWrongPlaceIsNone(t *testing.T) {
+	for _, out := range []string{
+		`{"permissionDecision": "deny"}`, `{"permissionDecision": "deny", "decision": "approve"}`, `{"hookSpecificOutput": {"decision": "deny"}}`,
+		`{"hookSpecificOutput": {"hookEventName": "PreToolUse", "decision": {"behavior": "deny"}}}`,
+	} {
+		h, _ := rig(t, fmt.Sprintf(`{"PreToolUse": [{"hooks": [{"type": "command", "command": %q}]}]}`, "echo '"+out+"'"))
+		if o := h.Fire(t.Context(), bash(PreToolUse)); o.Decision != "ask" || !o.Guard {
+			t.Errorf("%s: the call runs: %q, guard %v, notices %q", out, o.Decision, o.Guard, o.Notices)
+		}
+	}
+	h, problems := rig(t, `{"PreToolUse": [{"hooks": [{"type": "command", "command": "true", "name": "mine", "description": "x", "rewakeSummary": "y"}]}]}`)
+	if o := h.Fire(t.Context(), bash(PreToolUse)); len(problems) > 0 || o.Decision != "" {
+		t.Errorf("members of somebody else spoil a handler: %v %q", problems, o.Decision)
 	}
 }

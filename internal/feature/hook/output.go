@@ -2,6 +2,7 @@ package hook
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -46,6 +47,7 @@ type universal struct {
 	Reason           string          `json:"reason"`
 	Async            bool            `json:"async"`
 	Specific         json.RawMessage `json:"hookSpecificOutput"`
+	Misplaced        json.RawMessage `json:"permissionDecision"` // belongs into hookSpecificOutput
 }
 
 // specific are the fields of hookSpecificOutput, of all events together.
@@ -128,12 +130,18 @@ func readOutput(spec Spec, stdout, stderr string, code int) answer {
 
 // take applies a JSON answer. An error means that it does not fit the event.
 func (a *answer) take(spec Spec, u universal) error {
+	if spec.Guard && len(u.Misplaced) > 0 {
+		return errors.New("permissionDecision stands outside of hookSpecificOutput")
+	}
 	if len(u.Specific) > 0 && string(u.Specific) != "null" {
 		if err := json.Unmarshal(u.Specific, &a.specific); err != nil {
 			return fmt.Errorf("hookSpecificOutput: %w", err)
 		}
 		if a.specific.Event != "" && a.specific.Event != string(spec.Name) {
 			return fmt.Errorf("hookEventName is %q, the event is %s", a.specific.Event, spec.Name)
+		}
+		if spec.Name == PreToolUse && len(a.specific.Decision) > 0 && a.specific.Permission == "" {
+			return errors.New("hookSpecificOutput has a decision, expected permissionDecision")
 		}
 	}
 	a.stop = u.Continue != nil && !*u.Continue

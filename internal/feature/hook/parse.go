@@ -308,6 +308,8 @@ func (p *parser) handler(spec Spec, at string, raw json.RawMessage) (*Handler, *
 	switch missing := r.missing(); {
 	case twice != "":
 		return wrong("", "%q stands twice in one handler", twice)
+	case spec.Guard && misspelt(raw) != "":
+		return wrong("", "handler: %s", misspelt(raw))
 	case !slices.Contains(everyKind, r.Type):
 		return wrong("/type", "type %q: expected command, http, mcp_tool, prompt or agent", r.Type)
 	case !slices.Contains(spec.Kinds, r.Type):
