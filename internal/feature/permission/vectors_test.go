@@ -6,7 +6,7 @@ import (
 )
 
 func TestVectors(t *testing.T) {
-	for file, count := range map[string]int{"testdata/bash-vectors.json": 623, "testdata/bash-vectors-2.json": 425} {
+	for file, count := range map[string]int{"testdata/bash-vectors.json": 623, "testdata/bash-vectors-2.json": 425, "testdata/bash-vectors-3.json": 192} {
 		f, err := os.Open(file)
 		if err != nil {
 			t.Fatal(err)

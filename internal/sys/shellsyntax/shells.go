@@ -31,6 +31,10 @@ func (w *walker) shells(p *Part, last Form) {
 		return
 	}
 	if startsShell(name) {
+		switch name {
+		case "parallel", "sem", "at", "batch":
+			p.Exec = append(p.Exec, name+" runs what it reads")
+		}
 		w.input(p, name)
 		return
 	}
