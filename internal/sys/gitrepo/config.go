@@ -42,7 +42,12 @@ func notInert(section, sub, name, value string) string {
 			}
 		}
 	case "remote":
-		if sub == "" || name != "url" && name != "fetch" {
+		switch {
+		case sub == "":
+			return other
+		case name == "mirror", name == "prune", name == "tagopt":
+			return ""
+		case name != "url" && name != "fetch":
 			return other
 		}
 		if scheme, _, ok := strings.Cut(value, "::"); name == "url" && ok && !strings.ContainsAny(scheme, "/@[") {

@@ -85,7 +85,7 @@ func attempt52(p *prison) {
 
 // 53: a bare repository that runs something; one that runs nothing stays.
 func attempt53(p *prison) {
-	p.works("git init -q --bare fine.git && git init -q --bare a.git && git init -q --bare b.git && git init -q --bare c.git")
+	p.works("git init -q --bare fine.git && git init -q --bare a.git && git init -q --bare b.git && git clone -q --mirror fine.git c.git")
 	for _, name := range []string{"fine", "a", "b", "c"} {
 		if _, err := os.Stat(p.dir + "/" + name + ".git/config"); err != nil {
 			p.t.Errorf("a bare repository does not stay: %v", err)
