@@ -166,3 +166,21 @@ func TestKF150_OwnTemporaryFolderIsNoOutside(t *testing.T) {
 		{"mytool --out=/tmp/own/s1/x", Allow}, {"mytool /tmp/own/s2/x", Ask}, {"mytool /tmp/own/s1/../s2", Ask}, {"mytool /tmp", Ask},
 	})
 }
+
+func TestKF120_WordsOfProgramsThatRunOthers(t *testing.T) {
+	pol := plainPolicy(Rule{List: AllowList, Text: "Bash"}, Rule{List: DenyList, Text: "Read(/secrets/**)"}, Rule{List: DenyList, Text: "Read(.env)"})
+	for _, c := range []string{
+		"dotenv -f .env run x", "dotenv -e .env -- ls", "env-cmd -f .env ls", "op run --env-file=.env -- ls", "dotenvx run -f .env -- ls", "uv run --env-file .env ls",
+		"uv run --env-file=.env ls", "flock .env cat", "flock secrets/key echo x", "strace -o .env ls", "kubectl run x --image=i --env-file .env -- ls",
+		"docker run -v ./.env:/e i", "docker run --volume=./secrets/x:/e i", "docker run -v .env:/e i", "podman run -v ./secrets/key:/x i ls", "watchexec -w .env ls", "sops exec-env secrets/key ls",
+	} {
+		if d := decideShell(c, pol); d.Behavior == Allow {
+			t.Errorf("%s: allowed: %s", c, d.Reason.Text)
+		}
+	}
+	for _, c := range []string{"dotenv -f x.conf -- ls", "uv run pytest", "flock lock echo .env", "docker run -v ./data:/data i", "timeout 5 grep .env f"} {
+		if d := decideShell(c, pol); d.Behavior != Allow {
+			t.Errorf("%s: %s: %s", c, d.Behavior, d.Reason.Text)
+		}
+	}
+}

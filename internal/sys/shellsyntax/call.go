@@ -428,11 +428,11 @@ func (p *Part) Guesses(yield func(PathUse) bool) {
 	if p.Kind != Command || len(p.Forms) == 0 || p.dirs == nil {
 		return
 	}
-	last := p.Forms[len(p.Forms)-1]
+	last, end := p.Forms[len(p.Forms)-1], len(p.Words)
 	if s := options.Find(path.Base("/" + last.Name)); s != nil && (s.Operands == "t" || s.Operands == "test" || s.Operands == "printf" || s.Operands == "p" || s.Operands == "pR") {
-		return
+		end = last.At // what stands before it belongs to the programs that run it
 	}
-	for i := last.At + 1; i < len(p.Words); i++ {
+	for i := p.Forms[0].At + 1; i < end; i++ {
 		w := &p.Words[i]
 		if w.Unknown() || w.Value == "" || len(w.Value) > 4096 {
 			continue
@@ -465,8 +465,14 @@ func guessed(out []string, v string) []string {
 			continue
 		}
 		rest := strings.TrimPrefix(v[i+1:], "@")
-		if rest != "" && !strings.HasPrefix(rest, "//") {
-			out = append(out, rest)
+		if rest == "" || strings.HasPrefix(rest, "//") {
+			continue
+		}
+		out = append(out, rest)
+		if from, _, mounted := strings.Cut(rest, ":"); mounted && sep == '=' {
+			out = append(out, from)
+		} else if sep == ':' && v[0] != '-' && i > 0 {
+			out = append(out, v[:i])
 		}
 	}
 	return out
