@@ -184,3 +184,17 @@ func TestKF120_WordsOfProgramsThatRunOthers(t *testing.T) {
 		}
 	}
 }
+
+func TestKF122_OptionsBeforeTheSubcommand(t *testing.T) {
+	pol := plainPolicy(Rule{List: AllowList, Text: "Bash"}, Rule{List: DenyList, Text: "Bash(npm publish *)"}, Rule{List: DenyList, Text: "Bash(docker rm *)"}, Rule{List: DenyList, Text: "Bash(kubectl delete *)"})
+	for _, c := range []string{"npm --silent publish", "npm -s --tag next publish", "docker --debug rm x", "docker -l debug rm x", "kubectl -n delete delete pod x", "kubectl --namespace=x delete pod y", "env npm --silent publish"} {
+		if d := decideShell(c, pol); d.Behavior != Deny {
+			t.Errorf("%s: %s: %s", c, d.Behavior, d.Reason.Text)
+		}
+	}
+	for _, c := range []string{"npm --silent test", "docker --debug ps", "kubectl -n delete get pods"} {
+		if d := decideShell(c, pol); d.Behavior != Allow {
+			t.Errorf("%s: %s: %s", c, d.Behavior, d.Reason.Text)
+		}
+	}
+}

@@ -97,10 +97,8 @@ func (ix *shellIndex) form(p *shellsyntax.Part, f shellsyntax.Form, outermost bo
 			return r
 		}
 	}
-	if base == "git" {
-		if sub := shellsyntax.GitSubcommand(p, f.At); sub > f.At+1 {
-			return ix.text("git", "git "+p.Canonical(sub), true)
-		}
+	if sub := shellsyntax.Subcommand(p, f.At, base); sub > f.At+1 {
+		return ix.text(base, base+" "+p.Canonical(sub), true)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package shellsyntax
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
@@ -398,6 +399,29 @@ func GitSubcommand(p *Part, at int) int {
 		return 0
 	}
 	return g.Sub
+}
+
+// Subcommand returns the index of the sub-command of the program at words[at], behind the program's own options; 0 when
+// there is none or the program is not known.
+func Subcommand(p *Part, at int, program string) int {
+	if program == "git" {
+		return GitSubcommand(p, at)
+	}
+	spec := options.Find(program)
+	if spec == nil || !spec.Subs() || at+1 >= len(p.Words) || !strings.HasPrefix(p.Words[at+1].Value, "-") {
+		return 0
+	}
+	a := cmdline.Take(spec, p.Words, at)
+	name, _, _ := strings.Cut(a.Sub, " ")
+	if name == "" && len(a.Operands) > 0 {
+		return a.Operands[0]
+	}
+	for i := at + 1; i < len(p.Words) && name != ""; i++ {
+		if p.Words[i].Value == name && !slices.ContainsFunc(a.Options, func(o cmdline.Arg) bool { return o.Word == i }) {
+			return i
+		}
+	}
+	return 0
 }
 
 // GitPlain tells whether nothing stands between git and its subcommand but options that leave
