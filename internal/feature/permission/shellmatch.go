@@ -2,8 +2,10 @@ package permission
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/myelin-agent/myelin/internal/sys/caseblind"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
@@ -338,6 +340,9 @@ func (s *shellEval) critical(u *shellsyntax.PathUse) bool {
 
 // criticalIfEmpty judges a path as it would be if all that is unknown in it were empty.
 func (s *shellEval) criticalIfEmpty(u *shellsyntax.PathUse) bool {
+	if printsFolder(u.Text) {
+		return true
+	}
 	if u.Empty == "" {
 		return u.Tilde // "~user": somebody's home
 	}
@@ -349,6 +354,22 @@ func (s *shellEval) criticalIfEmpty(u *shellsyntax.PathUse) bool {
 	}
 	return s.criticalPath(u.Empty)
 }
+
+// printsFolder reports whether a word is the output of a command that prints a working directory, the
+// top of a repository, home or a parent, or everything in what it prints.
+func printsFolder(text string) bool {
+	at := printedFolder().FindStringIndex(text)
+	if at == nil {
+		return false
+	}
+	end := strings.LastIndexAny(text, ")`")
+	return end >= at[0] && strings.Trim(text[end+1:], `/.*"'{},`) == ""
+}
+
+var printedFolder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^[\"']*(?:\\$\\(|`)\\s*(?:(?:builtin|command)\\s+|/(?:usr/)?bin/)?" +
+		"(?:pwd\\b|git\\b.*\\brev-parse\\b|dirname\\b|realpath\\b|readlink\\b|(?:echo|printf|cd)\\s+(?:\\S+\\s+)?[\"']?(?:[~/.]|\\$\\{?(?:HOME|PWD|OLDPWD)\\b))")
+})
 
 func (s *shellEval) criticalPath(p string) bool {
 	if p == "/" || path.Dir(p) == "/" {
