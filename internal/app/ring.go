@@ -109,6 +109,9 @@ func (q *ring) hold(ctx context.Context) {
 		q.mu.Lock()
 		behind := false
 		for r := range q.readers {
+			if q.last-r.after < ringSize { // the usual case, without a search
+				continue
+			}
 			behind = behind || (!r.mayLose && len(q.entries)-q.index(r.after) >= ringSize)
 		}
 		advanced, closed := q.advanced, q.closed

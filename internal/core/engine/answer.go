@@ -51,9 +51,8 @@ type streaming struct {
 	response string
 	name     string // model that answers
 	began    time.Time
-	heard    time.Time     // wall time of the last real data
-	heldThen time.Duration // how long readers had held the run by then
-	started  bool          // the service confirmed the request
+	heard    time.Time // wall time of the last real data
+	started  bool      // the service confirmed the request
 	billed   bool
 }
 
@@ -93,9 +92,9 @@ func (st *streaming) consume(ctx context.Context, cancel context.CancelCauseFunc
 		case <-st.exec.signs:
 			st.exec.tellProgress()
 		case <-idle.C:
-			// While a reader holds the run nobody listens to the service: that is no silence of its.
-			silent := st.cfg.Effects.Now().Round(0).Sub(st.heard) - (st.held - st.heldThen)
-			if events != nil && abandon == nil && silent > st.cfg.Limits.Idle {
+			// What waits to be read came while a reader held the run: that was no silence of the service.
+			silent := st.cfg.Effects.Now().Round(0).Sub(st.heard)
+			if events != nil && len(events) == 0 && abandon == nil && silent > st.cfg.Limits.Idle {
 				cancel(errIdle)
 				abandon = time.After(st.cfg.Limits.Grace)
 			}
@@ -152,7 +151,7 @@ func read(ctx context.Context, model provider.Model, req provider.Request) <-cha
 // take handles one event of the stream.
 func (st *streaming) take(e any) {
 	if _, ping := e.(provider.Ping); !ping {
-		st.heard, st.heldThen = st.cfg.Effects.Now().Round(0), st.held
+		st.heard = st.cfg.Effects.Now().Round(0)
 	}
 	switch e := e.(type) {
 	case provider.Start:

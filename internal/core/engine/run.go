@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -72,7 +71,6 @@ type run struct {
 	fail      error           // ours, ends the run
 	ids       map[string]bool // call ids of this conversation
 	responses map[string]bool // ids of the answers of this conversation
-	held      time.Duration   // how long the reader has held the run at its yields
 }
 
 // emit yields an event, unless the run has failed. A reader that breaks off interrupts the run.
@@ -82,12 +80,10 @@ func (r *run) emit(body proto.EventBody) {
 	}
 	e := proto.E(body)
 	e.Agent = r.cfg.Agent.Agent
-	began := time.Now()
 	if !r.yield(e, nil) {
 		r.stopped = true
 		r.cancel(ErrInterrupt)
 	}
-	r.held += time.Since(began)
 }
 
 func (r *run) emitError(err error) {
