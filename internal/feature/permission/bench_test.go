@@ -3,6 +3,7 @@ package permission
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -112,5 +113,26 @@ func BenchmarkCompile(b *testing.B) {
 	}
 	for b.Loop() {
 		Compile(rules, Env{Dirs: Dirs{Cwd: "/p", Home: "/h"}})
+	}
+}
+
+// BenchmarkDecidePattern decides about a pattern that is expanded in a folder of 900 files.
+func BenchmarkDecidePattern(b *testing.B) {
+	dir, err := filepath.EvalSymlinks(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for n := range 900 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%d.txt", n)), nil, 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	dirs := Dirs{Cwd: dir, Home: "/home/dev", Project: dir}
+	pol := Policy{Dirs: dirs, Resolve: ResolveLinks, Files: Disk(), Rules: Compile(nil, Env{Dirs: dirs})}
+	req := Request{Tool: "Bash", Traits: tool.Traits{Command: "cat *.txt"}, Literal: []byte(`{}`), Cwd: dir}
+	for b.Loop() {
+		if d := Decide(req, pol); d.Behavior != Allow {
+			b.Fatal(d.Behavior, d.Reason)
+		}
 	}
 }

@@ -104,12 +104,23 @@ func mustBeGone(t *testing.T, fields []string) {
 		if err != nil {
 			t.Fatalf("no process id: %q", f)
 		}
+		cmd := commandOf(pid)
+		for deadline := time.Now().Add(5 * time.Second); alive(pid) && cmd == "" && time.Now().Before(deadline); {
+			cmd = commandOf(pid) // it was killed and is on its way out: its memory is gone already
+		}
 		if alive(pid) {
-			cmd, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			t.Errorf("process %d still lives: %q", pid, cmd)
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+}
+
+func commandOf(pid int) string {
+	cmd, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil { // gone
+		return ""
+	}
+	return string(cmd)
 }
 
 func TestRun(t *testing.T) {
