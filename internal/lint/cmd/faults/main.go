@@ -1,4 +1,4 @@
-// The command faults tries the patches of testdata/faults: each takes one guard out of the program, and
+// Command faults tries the patches of testdata/faults: each takes one guard out of the program, and
 // some test must fail for it. See internal/lint/faults.
 package main
 
