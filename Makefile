@@ -48,7 +48,7 @@ bench: build ## measure: the loop against the least possible one, the store, sea
 	go test -run '^$$' -bench . -benchtime 3x ./internal/bench
 	go test -run '^$$' -bench Cost -benchtime 5x ./internal/sys/sandbox
 
-fuzz: deps ## about ten minutes: every fuzz target for seconds, then random commands against the real programs
+fuzz: deps ## a quarter of an hour: every fuzz target for seconds, then ten minutes of random commands against the real programs
 	@build/fuzz.sh
 
 generate: ## write the generated documents anew (schemas, dependency lists)

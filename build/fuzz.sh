@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs every fuzz target for a few seconds, then random commands against the real programs: about ten minutes.
+# Runs every fuzz target for a few seconds, then random commands against the real programs for ten minutes: a quarter of an hour.
 # What fails is kept: as an input below testdata/fuzz of its package, or as a seed of the oracle.
 # build/fuzz.sh [SECONDS-A-TARGET [MINUTES-OF-RANDOM-COMMANDS]]
 set -u
 each=${1:-4}
-random=${2:-4}
+random=${2:-10}
 failed=""
 targets=$(grep -rn --include='*_test.go' '^func Fuzz' internal | grep -v '^internal/conformance/' | sed 's/^\([^:]*\)\/[^/:]*:[0-9]*:func \(Fuzz[A-Za-z0-9_]*\).*/\1 \2/' | sort)
 while read -r dir name; do
