@@ -134,6 +134,6 @@ func (s *Session) askReset(ctx context.Context) {
 		return
 	}
 	if _, err := r.places.State().Reset(); err != nil {
-		s.emit(proto.Notice{Level: "error", Text: err.Error()})
+		s.events.Emit(proto.Notice{Level: "error", Text: err.Error()})
 	}
 }

@@ -79,7 +79,7 @@ func (s *Session) runCommand(ctx context.Context, name, args string) {
 	if err != nil {
 		text = err.Error()
 	}
-	s.emit(proto.LocalOutput{Command: name, Text: text, Error: err != nil})
+	s.events.Emit(proto.LocalOutput{Command: name, Text: text, Error: err != nil})
 }
 
 func cmdHelp(context.Context, *Session, string) (string, error) {

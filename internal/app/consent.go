@@ -84,7 +84,7 @@ func (s *Session) askTrust(ctx context.Context) {
 		}
 		d, err := trust.Decide(in)
 		if err != nil {
-			s.emit(proto.Notice{Level: "error", Text: err.Error()})
+			s.events.Emit(proto.Notice{Level: "error", Text: err.Error()})
 			return // nothing of the folder is used
 		}
 		shown, err := trust.Prints(in.Folder, in.Items)
@@ -100,7 +100,7 @@ func (s *Session) askTrust(ctx context.Context) {
 			r.deciding.Store(false)
 			return
 		}
-		s.emit(proto.Notice{Level: "warning", Key: "trust", Text: "What this folder wants to run has changed while the question was open; the answer does not count for that."})
+		s.events.Emit(proto.Notice{Level: "warning", Key: "trust", Text: "What this folder wants to run has changed while the question was open; the answer does not count for that."})
 	}
 }
 
@@ -134,7 +134,7 @@ func (s *Session) consent(ctx context.Context, in trust.Input, shown trust.Folde
 	if out.Mark != nil {
 		update := func(edit func(*jsonc.Doc) error) error { return r.places.State().Update(edit) }
 		if err := trust.Save(update, in.Folder, *out.Mark); err != nil {
-			s.emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
+			s.events.Emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
 		}
 	}
 	switch {
@@ -142,7 +142,7 @@ func (s *Session) consent(ctx context.Context, in trust.Input, shown trust.Folde
 		s.end()
 	case out.ReadOnly:
 		s.rooms.readOnly.Store(true)
-		s.emit(proto.Notice{Level: "warning", Text: "The folder is not trusted: nothing it supplies is used, and nothing is changed in it."})
+		s.events.Emit(proto.Notice{Level: "warning", Text: "The folder is not trusted: nothing it supplies is used, and nothing is changed in it."})
 	}
 	return true
 }
@@ -159,7 +159,7 @@ func (s *Session) review(files *config.Files) config.View {
 	d, err := trust.Decide(in)
 	if err != nil || (d.State.State == trust.Untrusted && d.State.Fingerprint != now.Fingerprint) {
 		if now.State != trust.Untrusted {
-			s.early(proto.Notice{Level: "warning", Key: "trust", Text: "What this folder wants to run has changed; nothing of it is used until it is trusted again."})
+			s.events.Early(proto.Notice{Level: "warning", Key: "trust", Text: "What this folder wants to run has changed; nothing of it is used until it is trusted again."})
 			r.asked = in.Interactive
 		}
 		r.trust.Items = in.Items

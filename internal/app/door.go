@@ -78,7 +78,7 @@ func (d *door) open() {
 		l, err = listen(path)
 	}
 	if err != nil {
-		d.s.emit(proto.Notice{Level: "warning", Key: "door", Text: "Other processes cannot reach the tasks of this session: " + err.Error()})
+		d.s.events.Emit(proto.Notice{Level: "warning", Key: "door", Text: "Other processes cannot reach the tasks of this session: " + err.Error()})
 		return
 	}
 	d.l, d.path = l, path

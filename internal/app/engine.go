@@ -25,7 +25,7 @@ func (s *Session) engineConfig(t *turn) engine.Config {
 	cfg := engine.Config{
 		Model:   s.modelNow,
 		System:  s.system,
-		Tools:   s.toolsNow,
+		Tools:   r.pool.Offer,
 		Shape:   s.shape(t),
 		Record:  r.record,
 		Sync:    func(context.Context) error { return s.durable() },
@@ -108,22 +108,6 @@ func (s *Session) system(ctx context.Context) ([]msg.Block, error) {
 	return blocks, err
 }
 
-// toolsNow is the pool of the next round. What is deferred is named in the description of
-// ToolSearch by the pool's state.
-func (s *Session) toolsNow() []tool.Tool {
-	offered, deferred := s.refresh()
-	if len(deferred) == 0 {
-		return offered
-	}
-	out := slices.Clone(offered)
-	for i, t := range out {
-		if t.Spec().Name == "ToolSearch" {
-			out[i] = s.rooms.pool.naming(t, deferred)
-		}
-	}
-	return out
-}
-
 // shape fits the history in, and sees to what a compaction changes elsewhere.
 func (s *Session) shape(t *turn) func(context.Context, []msg.Message, engine.Pressure) (engine.View, error) {
 	return func(ctx context.Context, history []msg.Message, p engine.Pressure) (engine.View, error) {
@@ -186,7 +170,7 @@ func (s *Session) stopHooks(ctx context.Context, turn engine.Turn) (engine.Stopp
 	case !o.Block && len(o.Context) == 0:
 		return engine.Stopping{}, nil
 	case limit > 0 && turn.Continued >= limit:
-		s.emit(proto.Notice{Level: "warning", Text: fmt.Sprintf("A Stop hook made the turn go on %d times in a row; it ends now.", limit)})
+		s.events.Emit(proto.Notice{Level: "warning", Text: fmt.Sprintf("A Stop hook made the turn go on %d times in a row; it ends now.", limit)})
 		return engine.Stopping{}, nil
 	case o.Block:
 		return again("Stop hook feedback:\n" + o.BlockReason), nil
@@ -240,7 +224,7 @@ func (s *Session) opening(ctx context.Context, t *turn, batch []proto.Prompt, ow
 			if !o.SuppressPrompt {
 				text += "\nThe prompt was: " + msg.Cut(msg.TextOf(p.Content), 2000)
 			}
-			s.emit(proto.Notice{Level: "warning", Key: "prompt_blocked", Text: text})
+			s.events.Emit(proto.Notice{Level: "warning", Key: "prompt_blocked", Text: text})
 			return nil, &proto.Ended{Reason: proto.EndHook, Detail: reason, Text: reason}
 		}
 		extra = append(extra, o.Context...)
@@ -291,6 +275,6 @@ func (s *Session) retitle(title string) {
 	}
 	session.Rename(s.part.session, title)
 	if err := s.rooms.transcript().SetTitle(title); err != nil {
-		s.emit(proto.Notice{Level: "warning", Key: "title", Text: err.Error()})
+		s.events.Emit(proto.Notice{Level: "warning", Key: "title", Text: err.Error()})
 	}
 }

@@ -17,7 +17,7 @@ import (
 func newGate(s *Session) *gate.Gate {
 	given := gate.Given{
 		State: s.part.permission, Dirs: s.dirs, ReadOnly: s.rooms.readOnly.Load, Git: s.gitRisk,
-		Tool:    func(name string) tool.Tool { return s.rooms.tool(name) },
+		Tool:    func(name string) tool.Tool { return s.rooms.pool.Tool(name) },
 		Sandbox: func() permission.Sandbox { return s.rooms.box.Policy() },
 		Settings: func() gate.Settings {
 			return gate.Settings{
@@ -31,7 +31,7 @@ func newGate(s *Session) *gate.Gate {
 		Classify: func(ctx context.Context, req permission.Request) permission.Verdict {
 			return s.rooms.classifier.Judge(ctx, req, s.scene(ctx, req))
 		},
-		Grant: s.grant, Tell: s.emit,
+		Grant: s.grant, Tell: s.events.Emit,
 		Drift: func(scope *tool.Scope, path string) string { return s.rooms.files.Drift(scope, path) },
 		Note:  s.noteForClassifier, Later: s.later,
 		Now: func() time.Time { return s.effects.Now() }, NewID: func() string { return s.effects.NewID() },

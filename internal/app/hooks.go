@@ -14,13 +14,13 @@ import (
 // tellHook shows what hooks have for the user.
 func (s *Session) tellHook(o hook.Outcome) {
 	for _, n := range o.Notices {
-		s.emit(proto.Notice{Level: "warning", Text: n})
+		s.events.Emit(proto.Notice{Level: "warning", Text: n})
 	}
 	for _, m := range o.Messages {
-		s.emit(proto.Notice{Level: "info", Text: m})
+		s.events.Emit(proto.Notice{Level: "info", Text: m})
 	}
 	if o.Terminal != "" {
-		s.emit(proto.Terminal{Sequence: o.Terminal})
+		s.events.Emit(proto.Terminal{Sequence: o.Terminal})
 	}
 	s.rooms.watched.ask(o.WatchPaths)
 }
@@ -102,7 +102,7 @@ func (s *Session) vetoConfig(ctx context.Context, change config.Change) error {
 		what := string(src.Scope) + "_settings"
 		o := s.fire(ctx, hook.Event{Name: hook.ConfigChange, Match: what, Fields: map[string]any{"source": what, "file_path": src.Path}})
 		if o.Block {
-			s.emit(proto.Notice{Level: "warning", Text: "A hook keeps the change of " + src.Path + " from taking effect."})
+			s.events.Emit(proto.Notice{Level: "warning", Text: "A hook keeps the change of " + src.Path + " from taking effect."})
 			return fmt.Errorf("a hook refused it")
 		}
 	}

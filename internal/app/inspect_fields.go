@@ -30,7 +30,7 @@ func writers() map[string]string {
 		"session":    "feature/session, on operations of surfaces and turns",
 		"permission": "feature/permission, on settings, answers and changes of mode",
 		"trust":      "feature/trust, at the start and on the answer",
-		"tool":       "app, whenever the pool is assembled",
+		"tool":       "app/pool, whenever the pool is assembled",
 		"task":       "feature/task, from any depth",
 		"surfaces":   "app, on an operation of that surface",
 		"cost":       "feature/cost, from any depth",

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/app/gate"
@@ -71,10 +70,10 @@ func Tools(ctx context.Context, o Options) (rows []ToolRow, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close(ctx)) }()
-	l.refresh()
+	l.rooms.pool.Names() // assembles it
 	for _, p := range l.part.pool.Get().Pool {
 		row := ToolRow{Name: p.Name, State: p.State, Step: p.Step, Reason: p.Why}
-		if t := l.rooms.tool(p.Name); t != nil {
+		if t := l.rooms.pool.Tool(p.Name); t != nil {
 			row.Description, row.Schema = t.Spec().Description, t.Spec().Schema
 		}
 		rows = append(rows, row)
@@ -96,7 +95,7 @@ func Rules(ctx context.Context, o Options) (rows []RuleRow, err error) {
 	}
 	defer func() { err = errors.Join(err, l.close(ctx)) }()
 	all := l.part.permission.Get().AllRules()
-	env := permission.Env{Dirs: l.dirs(), Resolve: permission.ResolveLinks, Known: l.toolNames()}
+	env := permission.Env{Dirs: l.dirs(), Resolve: permission.ResolveLinks, Known: l.rooms.pool.Known()}
 	notes := map[permission.Rule]string{}
 	for _, p := range permission.Compile(all, env).Problems() {
 		notes[p.Rule] = p.Err.Error()
@@ -127,15 +126,6 @@ func placeOf(file string, line int) string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-func (s *Session) toolNames() []string {
-	var out []string
-	for name := range s.rooms.byName {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
-
 // Decision is how a call would be decided and why.
 type Decision struct {
 	Behavior string
@@ -154,12 +144,12 @@ func Why(ctx context.Context, o Options, name string, input json.RawMessage) (d 
 	traits := tool.Traits{}
 	name = tool.Current(name)
 	call := tool.Call{ID: "why", Name: name, Literal: input, Input: input, Scope: l.scope}
-	if t := l.rooms.tool(name); t != nil {
+	if t := l.rooms.pool.Tool(name); t != nil {
 		if call, traits, err = tool.Prepare(t, call); err != nil {
 			return d, usage("%s: %w", name, err)
 		}
 	} else if !strings.HasPrefix(name, "mcp__") {
-		return d, usage("unknown tool %q: expected one of %s, or mcp__SERVER__TOOL", name, strings.Join(l.toolNames(), ", "))
+		return d, usage("unknown tool %q: expected one of %s, or mcp__SERVER__TOOL", name, strings.Join(l.rooms.pool.Known(), ", "))
 	}
 	req := gate.Request(call, traits)
 	policy := l.rooms.gate.PolicyFor(req)

@@ -46,7 +46,7 @@ func (s *Session) openPolicy(set policy.Setting) (*policy.Client, error) {
 	client, err := policy.Open(policy.Options{
 		Setting: set, HTTP: s.rooms.web, Dir: filepath.Join(s.rooms.settings.places.Home, "cache"), Now: s.effects.Now,
 		Changed: s.enterPolicy,
-		Report:  func(text string) { s.early(proto.Notice{Level: "warning", Text: text}) },
+		Report:  func(text string) { s.events.Early(proto.Notice{Level: "warning", Text: text}) },
 	})
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (s *Session) checkVersion(state *config.State) error {
 			continue
 		}
 		if _, ok := policy.CompareVersions(bound, bound); !ok {
-			s.early(proto.Notice{Level: "warning", Text: fmt.Sprintf("%s: %s: %q is no version and is not heeded", at.Place(), key, bound)})
+			s.events.Early(proto.Notice{Level: "warning", Text: fmt.Sprintf("%s: %s: %q is no version and is not heeded", at.Place(), key, bound)})
 			continue
 		}
 		if order, ok := policy.CompareVersions(s.opts.Version, bound); ok && order == excluded {
@@ -97,7 +97,7 @@ func (s *Session) followPolicy(state *config.State) {
 		s.enterPolicy(client.State())
 	}
 	if err != nil {
-		s.emit(proto.Notice{Level: "warning", Text: "policyLimits: " + err.Error()})
+		s.events.Emit(proto.Notice{Level: "warning", Text: "policyLimits: " + err.Error()})
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *Session) applyLimits() {
 			session.SetModel(s.part.session, allowed[0], now.FallbackModels)
 			why += "; " + allowed[0] + " takes over"
 		}
-		s.early(proto.Notice{Level: "warning", Text: why})
+		s.events.Early(proto.Notice{Level: "warning", Text: why})
 	}
 	own := policy.Budget{}
 	if s.opts.MaxBudgetUSD > 0 {
@@ -172,7 +172,7 @@ func (s *Session) overBudget(next cost.Usage) *cost.Exceeded {
 	}
 	used, err := s.day().Total()
 	if err != nil { // what cannot be counted is not spent
-		s.emit(proto.Notice{Level: "error", Text: err.Error()})
+		s.events.Emit(proto.Notice{Level: "error", Text: err.Error()})
 		used = *limit
 	}
 	if s.dayLost.Load() {

@@ -27,7 +27,7 @@ func (s *Session) memoryOptions() memory.Options {
 		State: s.part.memory, Managed: p.Managed, ManagedText: setting(state, "claudeMd", ""), UserHome: p.UserHome, Start: p.Start,
 		AgentsMD: setting(state, "instructions.agentsMd", "auto"), Excludes: setting[[]string](state, "claudeMdExcludes", nil),
 		MayRead: func(path string) bool { return !s.hidden(path) },
-		Report:  func(text string) { s.emit(proto.Notice{Level: "warning", Key: "instructions", Text: text}) },
+		Report:  func(text string) { s.events.Emit(proto.Notice{Level: "warning", Key: "instructions", Text: text}) },
 	}
 	guests := setting(state, "compat", true)
 	if p.GuestHome != "" && guests {
@@ -79,7 +79,7 @@ func (s *Session) approveImports(ctx context.Context, files []string) bool {
 	value := json.RawMessage(fmt.Sprint(yes))
 	err = s.rooms.settings.places.State().Update(func(d *jsonc.Doc) error { return d.Set(importsKey(root), value) })
 	if err != nil {
-		s.emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
+		s.events.Emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
 	}
 	return yes
 }
@@ -138,7 +138,7 @@ func (s *Session) inFront(ctx context.Context, messages []msg.Message) ([]msg.Me
 
 // withInstructions adds to the result of a call on a file the instruction files that belong to it.
 func (s *Session) withInstructions(call tool.Call, r tool.Result) tool.Result {
-	t := s.rooms.tool(call.Name)
+	t := s.rooms.pool.Tool(call.Name)
 	if r.IsError || t == nil {
 		return r
 	}

@@ -246,7 +246,7 @@ func (s *Session) spent(t *turn, agent string) func(engine.Spending) {
 		if s.rooms.limits().Budget.Day != nil {
 			if err := s.day().Add(cost.UsageOf(x.Model.Price, x.Usage).USD); err != nil {
 				s.dayLost.Store(true) // what cannot be written down is not counted, and so nothing more is spent
-				s.emit(proto.Notice{Level: "error", Key: "day", Text: err.Error()})
+				s.events.Emit(proto.Notice{Level: "error", Key: "day", Text: err.Error()})
 			}
 		}
 	}

@@ -2,10 +2,8 @@ package app
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +46,7 @@ func bypass(o *Options) { o.Bypass, o.Env["IS_SANDBOX"] = true, "1" }
 
 func TestKF121_ADeniedNameDoesNotAnswer(t *testing.T) {
 	st := newStage(t, "turns:\n  - content: [{text: done}]")
-	names := append(tool.OlderNames(), slices.Sorted(maps.Keys(st.rooms.byName))...)
+	names := append(tool.OlderNames(), st.rooms.pool.Known()...)
 	if len(names) < 25 {
 		t.Fatalf("only %d names: %v", len(names), names)
 	}

@@ -94,7 +94,7 @@ func (s *Session) grant(u proto.PermissionUpdate) {
 		}
 	}
 	if err != nil {
-		s.emit(proto.Notice{Level: "error", Text: "The permission was not kept: " + err.Error()})
+		s.events.Emit(proto.Notice{Level: "error", Text: "The permission was not kept: " + err.Error()})
 	}
 }
 
@@ -179,7 +179,7 @@ func (s *Session) leavePlan(pick permission.Mode) {
 		return next
 	})
 	if err != nil {
-		s.emit(proto.Notice{Level: "warning", Text: err.Error() + "; the session goes on in the mode default"})
+		s.events.Emit(proto.Notice{Level: "warning", Text: err.Error() + "; the session goes on in the mode default"})
 	}
 }
 

@@ -36,7 +36,7 @@ func (s *Session) tellAsk(body proto.EventBody) {
 		s.noNotice(b.ID)
 		session.CloseAsk(s.part.session, b.ID)
 	}
-	s.emit(body)
+	s.events.Emit(body)
 }
 
 // How long somebody may be silent before the Notification hooks are told that they are waited for.
@@ -100,7 +100,7 @@ func (r *rooms) remember(p proto.Prompt) {
 	now := s.part.session.Get()
 	err := r.history.Add(transcript.Prompt{Text: msg.TextOf(p.Content), Project: now.ProjectRoot, Session: now.ID, Time: s.effects.Now()})
 	if err != nil {
-		s.early(proto.Notice{Level: "warning", Key: "history", Text: err.Error()})
+		s.events.Early(proto.Notice{Level: "warning", Key: "history", Text: err.Error()})
 	}
 }
 
@@ -278,17 +278,13 @@ func (s *Session) offlineNotice(text string) {
 		fmt.Fprintf(s.opts.Warn, "myelin: %s\n", text)
 		return
 	}
-	s.early(proto.Notice{Level: "info", Key: "offline", Text: text})
+	s.events.Early(proto.Notice{Level: "info", Key: "offline", Text: text})
 }
 
 // reportRules says which rules can never match, or were left out.
 func (s *Session) reportRules() {
-	known := make([]string, 0, len(s.rooms.byName))
-	for name := range s.rooms.byName {
-		known = append(known, name)
-	}
-	rules := permission.Compile(s.part.permission.Get().AllRules(), permission.Env{Dirs: s.dirs(), Resolve: permission.ResolveLinks, Known: known})
+	rules := permission.Compile(s.part.permission.Get().AllRules(), permission.Env{Dirs: s.dirs(), Resolve: permission.ResolveLinks, Known: s.rooms.pool.Known()})
 	for _, p := range rules.Problems() {
-		s.early(proto.Notice{Level: "warning", Key: p.String(), Text: p.String()})
+		s.events.Early(proto.Notice{Level: "warning", Key: p.String(), Text: p.String()})
 	}
 }

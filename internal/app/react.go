@@ -45,9 +45,9 @@ func (s *Session) react() {
 func reactPermission(s *Session) {
 	s.part.permission.Watch(func(old, now *permission.State) {
 		if was, is := permission.Outward(old.Mode, permission.Default), permission.Outward(now.Mode, permission.Default); was != is {
-			s.emit(proto.ModeChanged{Mode: string(is)})
+			s.events.Emit(proto.ModeChanged{Mode: string(is)})
 			if now.Mode == permission.Plan { // what planning ends with must be at hand
-				s.rooms.pool.load("ExitPlanMode", "AskUserQuestion")
+				s.rooms.pool.Load("ExitPlanMode", "AskUserQuestion")
 			}
 			s.keep(noteMode, noteMode, string(is))
 		}
@@ -65,10 +65,10 @@ func reactTask(s *Session) {
 			t := c.New.Wire()
 			switch {
 			case c.Old == nil:
-				s.emit(proto.TaskStarted{Task: t})
+				s.events.Emit(proto.TaskStarted{Task: t})
 				membership = membership || c.New.Backgrounded
 			default:
-				s.emit(proto.TaskUpdated{Task: t})
+				s.events.Emit(proto.TaskUpdated{Task: t})
 				membership = membership || c.Old.Backgrounded != c.New.Backgrounded
 			}
 			s.rooms.door.open()
@@ -81,7 +81,7 @@ func reactTask(s *Session) {
 			}
 		}
 		if membership {
-			s.emit(proto.TasksChanged{Tasks: wired(now.List(func(t task.Task) bool { return t.Backgrounded && !t.Ended() }))})
+			s.events.Emit(proto.TasksChanged{Tasks: wired(now.List(func(t task.Task) bool { return t.Backgrounded && !t.Ended() }))})
 		}
 	})
 }
@@ -103,7 +103,7 @@ func (s *Session) taskEnded(t task.Task) {
 	if t.Error != "" {
 		summary += ": " + t.Error
 	}
-	s.emit(proto.TaskEnded{Task: t.Wire(), Summary: summary})
+	s.events.Emit(proto.TaskEnded{Task: t.Wire(), Summary: summary})
 	if !t.Backgrounded || t.ParentAgentID != "" || s.ctx.Err() != nil {
 		return
 	}
@@ -119,7 +119,7 @@ func reactSession(s *Session) {
 	told := false // surfaces know of waiting prompts
 	s.part.session.Watch(func(old, now *session.State) {
 		if old.Model != now.Model {
-			s.emit(proto.ModelChanged{Model: now.Model})
+			s.events.Emit(proto.ModelChanged{Model: now.Model})
 		}
 		if !slices.Equal(old.Queue, now.Queue) && (told || now.Activity != session.Idle) {
 			told = len(now.Queue) > 0
@@ -127,17 +127,17 @@ func reactSession(s *Session) {
 			for _, p := range now.Queue {
 				q.Prompts = append(q.Prompts, proto.QueuedPrompt{ID: p.ID, Text: p.Text})
 			}
-			s.emit(q)
+			s.events.Emit(q)
 		}
 		if old.Activity != now.Activity {
-			s.emit(proto.Activity{State: string(now.Activity)})
+			s.events.Emit(proto.Activity{State: string(now.Activity)})
 		}
 	})
 }
 
 func reactTodo(s *Session) {
 	s.part.todo.Watch(func(_, now *todo.State) {
-		s.emit(now.Events())
+		s.events.Emit(now.Events())
 		s.keep(noteTodo, noteTodo, now)
 	})
 }
@@ -194,7 +194,7 @@ func (s *Session) applyConfig(state *config.State) {
 	for source, list := range dirs {
 		for _, dir := range list {
 			if s.wide(dir) {
-				s.early(proto.Notice{Level: "warning", Key: "wide " + dir, Text: fmt.Sprintf("The working directory %s (%s): %s", dir, source, wideDir)})
+				s.events.Early(proto.Notice{Level: "warning", Key: "wide " + dir, Text: fmt.Sprintf("The working directory %s (%s): %s", dir, source, wideDir)})
 			}
 		}
 	}
@@ -211,11 +211,11 @@ func (s *Session) applyConfig(state *config.State) {
 		return p
 	})
 	if why != "" {
-		s.early(proto.Notice{Level: "warning", Text: why + "; the session goes on in the mode default"})
+		s.events.Early(proto.Notice{Level: "warning", Text: why + "; the session goes on in the mode default"})
 	}
 	s.applyLimits()
 	for _, problem := range s.loadHooks(state) {
-		s.early(proto.Notice{Level: "warning", Text: problem.String()})
+		s.events.Early(proto.Notice{Level: "warning", Text: problem.String()})
 	}
 }
 
@@ -246,7 +246,7 @@ func (s *Session) fileBase(at origin.Origin) string {
 func (s *Session) tellConfig(old, now *config.State) {
 	for _, p := range now.Errors {
 		if p.Level != config.LevelNotice && !slices.Contains(old.Errors, p) {
-			s.emit(proto.Notice{Level: "warning", Text: p.String()})
+			s.events.Emit(proto.Notice{Level: "warning", Text: p.String()})
 		}
 	}
 }

@@ -158,7 +158,7 @@ func (s *Session) begin(o opened) {
 	}
 	s.mu.Unlock()
 	for _, n := range o.loaded.Notices {
-		s.early(proto.Notice{Level: "warning", Text: n.Text})
+		s.events.Early(proto.Notice{Level: "warning", Text: n.Text})
 	}
 	s.elsewhere(o.loaded.Cwd, s.part.session.Get().Cwd)
 	s.notes(o.loaded, o.forked != "")
@@ -180,7 +180,7 @@ func (s *Session) elsewhere(was, is string) {
 		told, missing = " "+was+" is no longer there.", ", which is no longer there"
 	}
 	if rel, err := filepath.Rel(is, was); err != nil || !filepath.IsLocal(rel) || missing != "" { // not just back from a folder below
-		s.early(proto.Notice{Level: "warning", Key: "elsewhere", Text: fmt.Sprintf("This conversation was in %s%s; it goes on in %s.", was, missing, is)})
+		s.events.Early(proto.Notice{Level: "warning", Key: "elsewhere", Text: fmt.Sprintf("This conversation was in %s%s; it goes on in %s.", was, missing, is)})
 	}
 	s.later(fmt.Sprintf("This conversation goes on in another folder: the working directory was %s and is now %s.%s Relative paths mean this folder from here on; look at its files again before you rely on what was said of those in %s.", was, is, told, was))
 }
@@ -249,7 +249,7 @@ func (r *rooms) transcript() *transcript.Transcript {
 // that cannot be written is not worth a turn.
 func (s *Session) keep(kind, key string, data any) {
 	if err := s.rooms.transcript().Keep(kind, key, data); err != nil {
-		s.emit(proto.Notice{Level: "warning", Key: "note", Text: err.Error()})
+		s.events.Emit(proto.Notice{Level: "warning", Key: "note", Text: err.Error()})
 	}
 }
 
@@ -289,22 +289,22 @@ func cmdCompact(ctx context.Context, s *Session, args string) (string, error) {
 		return "", errors.New("/compact is switched off by DISABLE_COMPACT")
 	}
 	model, opts := s.modelNow()
-	s.emit(proto.Compacting{Active: true})
+	s.events.Emit(proto.Compacting{Active: true})
 	view, err := s.rooms.shaper.Compact(ctx, s.history, shaping.Request{Trigger: shaping.TriggerManual, Focus: args, Model: model.Info(), Options: opts})
 	if err != nil {
-		s.emit(proto.Compacting{Error: err.Error()})
+		s.events.Emit(proto.Compacting{Error: err.Error()})
 		return "", fmt.Errorf("compact: %w; the conversation is as it was", err)
 	}
 	s.compacted(view)
-	s.emit(proto.Compacting{})
+	s.events.Emit(proto.Compacting{})
 	for _, e := range view.Events {
-		s.emit(e)
+		s.events.Emit(e)
 	}
 	for _, m := range view.Records {
 		if err := s.rooms.record(ctx, m); err != nil {
 			return "", err
 		}
-		s.emit(proto.Message{Message: m})
+		s.events.Emit(proto.Message{Message: m})
 	}
 	s.history = view.History
 	return "", nil
@@ -374,6 +374,6 @@ func (s *Session) switchTo(o opened, trigger string) error {
 	s.adopt()
 	s.reload()
 	s.reloaded.Store(false)
-	s.emit(proto.SessionReset{Old: old, New: o.id, Trigger: trigger})
+	s.events.Emit(proto.SessionReset{Old: old, New: o.id, Trigger: trigger})
 	return nil
 }

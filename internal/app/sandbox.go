@@ -37,7 +37,7 @@ func newConfiner(s *Session) *confine.Confiner {
 		Owner: s.rooms.owner, Hold: func() func() { return s.rooms.settings.live.Hold() },
 		DropIn: s.opts.DropIn, Answers: s.opts.Answers, Ask: s.asks.Put, Classify: s.classifyHost,
 		NewID: func() string { return s.effects.NewID() }, Grant: s.grant,
-		Notice: func(n proto.Notice) { s.emit(n) }, Early: func(n proto.Notice) { s.early(n) },
+		Notice: func(n proto.Notice) { s.events.Emit(n) }, Early: func(n proto.Notice) { s.events.Early(n) },
 	})
 }
 

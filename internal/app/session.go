@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/app/events"
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -18,6 +19,9 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/session"
 )
+
+// Reading says how a session's events are read.
+type Reading = events.Reading
 
 // errClosed is the cause that ends a turn when its session is closed.
 var errClosed = errors.New("the session was ended")
@@ -28,7 +32,7 @@ type Session struct {
 	opts    Options
 	store   *store.Store[State]
 	part    parts
-	events  *ring
+	events  *events.Stream
 	asks    proto.Asks
 	effects engine.Effects
 	scope   *tool.Scope
@@ -53,16 +57,14 @@ type Session struct {
 	sceneMessages   []msg.Message
 	classifierNotes []string
 
-	mu      sync.Mutex              // guards the rest
-	bodies  map[string]proto.Prompt // what waits in the queue, by id
-	seen    map[string]bool         // ids of prompts the session has
-	last    string                  // id of the last prompt
-	owed    []msg.Message           // news of ended tasks the model has not heard of
-	notify  map[string]*time.Timer  // notifications that wait, by what they are about
-	aside   []string                // what hooks have for the model; it opens no turn
-	ending  context.CancelCauseFunc // ends the running turn; nil: none runs
-	heard   bool                    // somebody listens: notices need not wait
-	notices []proto.EventBody       // what was to be told before anybody listened
+	mu     sync.Mutex              // guards the rest
+	bodies map[string]proto.Prompt // what waits in the queue, by id
+	seen   map[string]bool         // ids of prompts the session has
+	last   string                  // id of the last prompt
+	owed   []msg.Message           // news of ended tasks the model has not heard of
+	notify map[string]*time.Timer  // notifications that wait, by what they are about
+	aside  []string                // what hooks have for the model; it opens no turn
+	ending context.CancelCauseFunc // ends the running turn; nil: none runs
 }
 
 // Do carries out one operation: at once, or by queueing it for the turn it belongs to. The error
@@ -113,28 +115,7 @@ func (s *Session) Do(op proto.Op) error {
 // It ends when the session is closed or ctx ends. A reader that must have everything makes the loop
 // wait when it is more than a ring of events behind; operations never wait for a reader.
 func (s *Session) Events(ctx context.Context, how Reading) iter.Seq[proto.Event] {
-	out := s.events.read(ctx, how)
-	s.mu.Lock()
-	waiting := s.notices
-	s.heard, s.notices = true, nil
-	s.mu.Unlock()
-	for _, b := range waiting {
-		s.emit(b)
-	}
-	return out
-}
-
-// early tells something that may come before anybody listens; the first who does hears it.
-func (s *Session) early(body proto.EventBody) {
-	s.mu.Lock()
-	heard := s.heard
-	if !heard {
-		s.notices = append(s.notices, body)
-	}
-	s.mu.Unlock()
-	if heard {
-		s.emit(body)
-	}
+	return s.events.Read(ctx, how)
 }
 
 // State is the state as it stands. It is a snapshot and never changes.
@@ -155,7 +136,7 @@ func (s *Session) Close(ctx context.Context) error {
 		defer close(ended)
 		s.closing.Do(func() {
 			s.closed = s.rooms.close(ctx)
-			s.events.close()
+			s.events.Close()
 		})
 	}()
 	select {
@@ -170,15 +151,6 @@ func (s *Session) Close(ctx context.Context) error {
 func (s *Session) end() {
 	s.cancel(errClosed)
 	go s.Close(context.Background()) //nolint:errcheck // the surface's own Close returns it
-}
-
-// emit puts an event of the main conversation into the stream.
-func (s *Session) emit(body proto.EventBody) { s.tellEvent(proto.E(body)) }
-
-// tellEvent puts an event into the stream, with the time it is told at.
-func (s *Session) tellEvent(e proto.Event) {
-	e.Time = s.effects.Now()
-	s.events.append(e)
 }
 
 // prompt queues a prompt. While a turn runs it waits there for the next tool boundary or the next
@@ -197,7 +169,7 @@ func (s *Session) prompt(p proto.Prompt, from string) error {
 	s.mu.Lock()
 	if s.seen[p.ID] {
 		s.mu.Unlock()
-		s.emit(proto.Message{Message: msg.Message{ID: p.ID, Role: msg.User, Content: p.Content}, Replay: true})
+		s.events.Emit(proto.Message{Message: msg.Message{ID: p.ID, Role: msg.User, Content: p.Content}, Replay: true})
 		return nil
 	}
 	s.seen[p.ID], s.bodies[p.ID] = true, p

@@ -403,11 +403,6 @@ func TestSurfacesComeAndGoWithoutTrace(t *testing.T) {
 	if n := len(st.State().Surfaces.ByID); n != 0 {
 		t.Errorf("%d surfaces are left", n)
 	}
-	waitUntil(t, func() bool {
-		st.Session.events.mu.Lock()
-		defer st.Session.events.mu.Unlock()
-		return len(st.Session.events.readers) == 1
-	})
 }
 
 func waitUntil(t *testing.T, done func() bool) {

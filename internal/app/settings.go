@@ -164,7 +164,7 @@ func (s *Session) warnBypass(ctx context.Context) {
 		return
 	}
 	if _, err := s.rooms.settings.set(ctx, origin.User, warned, json.RawMessage("true")); err != nil {
-		s.emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
+		s.events.Emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
 	}
 }
 

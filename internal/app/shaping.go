@@ -20,14 +20,14 @@ import (
 func (s *Session) shapingConfig() shaping.Config {
 	r := s.rooms
 	return shaping.Config{
-		State: s.part.shaping, Now: s.effects.Now, NewID: s.effects.NewID, Tell: s.emit,
+		State: s.part.shaping, Now: s.effects.Now, NewID: s.effects.NewID, Tell: s.events.Emit,
 		Ask: func(ctx context.Context, req provider.Request) ([]msg.Block, error) {
 			system, err := s.system(ctx)
 			if err != nil {
 				return nil, err
 			}
 			// Beside the instructions at its end the request is the conversation's own, for the cache.
-			req.System, req.Tools = system, engine.Describe(s.toolsNow())
+			req.System, req.Tools = system, engine.Describe(s.rooms.pool.Offer())
 			if req.Messages, err = s.inFront(ctx, req.Messages); err != nil {
 				return nil, err
 			}
@@ -78,7 +78,7 @@ func (s *Session) autoCompact() shaping.Auto {
 
 // repeatable reports whether the result of a tool can be had again.
 func (s *Session) repeatable(name string) bool {
-	t := s.rooms.tool(name)
+	t := s.rooms.pool.Tool(name)
 	return t != nil && t.Spec().Repeatable
 }
 

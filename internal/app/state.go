@@ -1,6 +1,7 @@
 package app
 
 import (
+	"github.com/myelin-agent/myelin/internal/app/pool"
 	"github.com/myelin-agent/myelin/internal/core/store"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
@@ -31,7 +32,7 @@ type State struct {
 	Session    *session.State    `json:"session"`
 	Permission *permission.State `json:"permission"`
 	Trust      *trust.State      `json:"trust"`
-	Tool       *Pool             `json:"tool"`
+	Tool       *pool.State       `json:"tool"`
 	Task       *task.State       `json:"task"`
 	Surfaces   *Surfaces         `json:"surfaces"`
 	Cost       *cost.State       `json:"cost"`
@@ -41,22 +42,6 @@ type State struct {
 	Hook       *hook.State       `json:"hook"`
 	Todo       *todo.State       `json:"todo"`
 	Memory     *memory.State     `json:"memory"`
-}
-
-// Pool is the slice "tool": every tool and what became of it on its way into the pool. Written by
-// app whenever the pool is assembled.
-type Pool struct {
-	Pool     []Pooled `json:"pool"`
-	Revision int      `json:"revision"` // raised when the offered set changes
-}
-
-// Pooled is one tool of the pool, also one that was dropped.
-type Pooled struct {
-	Name   string `json:"name"`
-	Source string `json:"source"` // built-in, or the server it comes from
-	State  string `json:"state"`  // offered, deferred, filtered, denied, absent
-	Step   string `json:"step"`   // base, mode, mcp, deny, dedupe
-	Why    string `json:"why,omitempty"`
 }
 
 // Surfaces is the slice "surfaces": one entry an attached surface, written on its operations alone.
@@ -70,7 +55,7 @@ type parts struct {
 	session    store.Slice[session.State]
 	permission store.Slice[permission.State]
 	trust      store.Slice[trust.State]
-	pool       store.Slice[Pool]
+	pool       store.Slice[pool.State]
 	task       store.Slice[task.State]
 	surface    store.Slice[Surfaces]
 	cost       store.Slice[cost.State]
@@ -85,7 +70,7 @@ type parts struct {
 // emptyState is a state with every slice there and nothing in it.
 func emptyState(p *Process) State {
 	return State{
-		Process: p, Session: &session.State{}, Permission: &permission.State{}, Trust: &trust.State{}, Tool: &Pool{},
+		Process: p, Session: &session.State{}, Permission: &permission.State{}, Trust: &trust.State{}, Tool: &pool.State{},
 		Task: &task.State{}, Surfaces: &Surfaces{}, Cost: &cost.State{}, Shaping: &shaping.State{},
 		Transcript: &transcript.State{}, Prompt: &prompt.State{}, Hook: &hook.State{}, Todo: &todo.State{},
 		Memory: &memory.State{},
@@ -98,7 +83,7 @@ func partsOf(s *store.Store[State]) parts {
 		session:    part(s, func(w *State) **session.State { return &w.Session }),
 		permission: part(s, func(w *State) **permission.State { return &w.Permission }),
 		trust:      part(s, func(w *State) **trust.State { return &w.Trust }),
-		pool:       part(s, func(w *State) **Pool { return &w.Tool }),
+		pool:       part(s, func(w *State) **pool.State { return &w.Tool }),
 		task:       part(s, func(w *State) **task.State { return &w.Task }),
 		surface:    part(s, func(w *State) **Surfaces { return &w.Surfaces }),
 		cost:       part(s, func(w *State) **cost.State { return &w.Cost }),

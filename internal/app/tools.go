@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/myelin-agent/myelin/internal/app/pool"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/core/tool"
@@ -46,11 +47,8 @@ func (s *Session) buildTools(o Options) error {
 	r.files = tool.Files{Hidden: s.hidden, MayRead: s.mayRead}
 	files := r.files
 	search := toolsearch.New(toolsearch.World{
-		Deferred: func() []tool.Tool {
-			_, deferred, _ := r.pool.assemble()
-			return deferred
-		},
-		Load: func(names ...string) { r.pool.load(names...) },
+		Deferred: func() []tool.Tool { return r.pool.Deferred() },
+		Load:     func(names ...string) { r.pool.Load(names...) },
 	})
 	all := []tool.Tool{
 		read.New(read.World{
@@ -79,10 +77,6 @@ func (s *Session) buildTools(o Options) error {
 		File:     func(*tool.Scope) string { return s.planFile() },
 	})...)
 	all = append(all, search)
-	absent := map[string]string{}
-	if !s.model().Info().WebSearch {
-		absent["WebSearch"] = "the model's service cannot search the web"
-	}
 	if len(o.Schema) > 0 {
 		output, err := structured.New(o.Schema)
 		if err != nil {
@@ -91,11 +85,15 @@ func (s *Session) buildTools(o Options) error {
 		r.output = output
 		all = append(all, output)
 	}
-	r.pool = &pool{builtin: all, base: base(o), answers: o.Answers, absent: absent, denied: s.deniedTools}
-	r.byName = map[string]tool.Tool{}
-	for _, t := range all {
-		r.byName[t.Spec().Name] = t
-	}
+	r.pool = pool.New(pool.Given{
+		State: s.part.pool, Builtin: all, Base: base(o), Answers: o.Answers, Denied: s.deniedTools,
+		Absent: func(name string) string {
+			if name == "WebSearch" && !s.model().Info().WebSearch {
+				return "the model's service cannot search the web"
+			}
+			return ""
+		},
+	})
 	return nil
 }
 
@@ -113,9 +111,6 @@ func base(o Options) *[]string {
 	}
 	return &names
 }
-
-// tool finds a tool by its canonical name.
-func (r *rooms) tool(name string) tool.Tool { return r.byName[name] }
 
 // deniedTools returns a function that names the bare deny rule in force that takes a tool out of the
 // model's view.

@@ -64,7 +64,7 @@ func (s *Session) turn(batch []proto.Prompt, owed []msg.Message) {
 		s.keep(noteCost, noteCost, c)
 	}
 	if t.view != nil {
-		s.rooms.prompt.Measure(s.toolsNow(), t.view)
+		s.rooms.prompt.Measure(s.rooms.pool.Offer(), t.view)
 	}
 	s.tellFailure(ended)
 	s.tell(t, ended)
@@ -109,9 +109,9 @@ func (s *Session) started(t *turn, batch []proto.Prompt) {
 		ids[i] = p.ID
 	}
 	now := s.store.Get()
-	s.emit(proto.TurnStarted{
+	s.events.Emit(proto.TurnStarted{
 		Prompts: ids, Cwd: now.Session.Cwd, Model: now.Session.Model, Mode: s.mode(),
-		Tools: s.offered(), Origin: t.origin,
+		Tools: s.rooms.pool.Names(), Origin: t.origin,
 	})
 }
 
@@ -131,7 +131,7 @@ func (s *Session) opened(ctx context.Context, opening []msg.Message) ([]msg.Mess
 		if err := s.rooms.record(ctx, m); err != nil {
 			return nil, err
 		}
-		s.emit(proto.Message{Message: m, Replay: m.Origin == msg.FromHuman})
+		s.events.Emit(proto.Message{Message: m, Replay: m.Origin == msg.FromHuman})
 		s.history = append(s.history, m)
 	}
 	return s.history, nil
@@ -147,7 +147,7 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 		}
 		switch b := e.Body.(type) {
 		case proto.CallAnnounced:
-			s.rooms.pool.called(b.Tool)
+			s.rooms.pool.Called(b.Tool)
 			if b.Tool == "StructuredOutput" {
 				t.output = b.Call
 			}
@@ -164,13 +164,13 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 				t.result(b.Message)
 			}
 		}
-		s.events.hold(ctx)
+		s.events.Hold(ctx)
 		if shown == nil {
-			s.tellEvent(e)
+			s.events.Tell(e)
 			continue
 		}
 		for _, e := range shown.pass(ctx, e) {
-			s.tellEvent(e)
+			s.events.Tell(e)
 		}
 	}
 	return ended
@@ -202,7 +202,7 @@ func (s *Session) tell(t *turn, ended proto.Ended) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if ended.Reason != "" {
-		s.emit(ended)
+		s.events.Emit(ended)
 	}
 	c := s.part.cost.Get()
 	r := proto.Result{
@@ -220,5 +220,5 @@ func (s *Session) tell(t *turn, ended proto.Ended) {
 	if ended.API != nil {
 		r.Text = "API Error: " + ended.API.Message
 	}
-	s.emit(r)
+	s.events.Emit(r)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/app/events"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 )
 
@@ -18,7 +19,7 @@ func TestKF124_OperationsDoNotWaitForAReader(t *testing.T) {
 	unread := st.Session.Events(t.Context(), Reading{})
 	done := make(chan error, 1)
 	go func() {
-		for n := range 3 * ringSize {
+		for n := range 3 * events.Size {
 			mode := []string{"plan", "default"}[n%2]
 			if err := st.Do(proto.O(proto.SetMode{Mode: mode})); err != nil {
 				done <- err
@@ -38,7 +39,7 @@ func TestKF124_OperationsDoNotWaitForAReader(t *testing.T) {
 	got := 0
 	for e := range unread {
 		if _, ok := e.Body.(proto.ModeChanged); ok {
-			if got++; got == 3*ringSize {
+			if got++; got == 3*events.Size {
 				break
 			}
 		}

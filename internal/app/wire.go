@@ -18,8 +18,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/myelin-agent/myelin/internal/app/confine"
+	"github.com/myelin-agent/myelin/internal/app/events"
 	"github.com/myelin-agent/myelin/internal/app/gate"
 	"github.com/myelin-agent/myelin/internal/app/outside"
+	"github.com/myelin-agent/myelin/internal/app/pool"
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/provider"
@@ -72,8 +74,7 @@ type rooms struct {
 	shaper     *shaping.Shaper
 	prompt     *prompt.Prompt
 	memory     *memory.Instructions
-	pool       *pool
-	byName     map[string]tool.Tool
+	pool       *pool.Pool
 	shell      *bash.Shell
 	output     *structured.Output // nil: no schema was given
 	live       task.Live
@@ -137,10 +138,10 @@ func newSession(o Options) *Session {
 	}
 	s.rooms.session = s
 	s.store = store.New(emptyState(&Process{Config: &config.State{}, Policy: &policy.State{}}), s.rooms.tape.change, func(v any) {
-		s.emit(proto.Notice{Level: "error", Text: fmt.Sprintf("A reaction failed inside: %v", v)})
+		s.events.Emit(proto.Notice{Level: "error", Text: fmt.Sprintf("A reaction failed inside: %v", v)})
 	})
 	s.part = partsOf(s.store)
-	s.events = newRing(func() string { return s.part.session.Get().ID })
+	s.events = events.New(func() string { return s.part.session.Get().ID }, func() time.Time { return s.effects.Now() })
 	s.asks.Tell = s.tellAsk
 	s.thinking.Store(o.Thinking)
 	return s
@@ -203,7 +204,7 @@ func (s *Session) build(ctx context.Context, given provider.Model) error {
 	}
 	r.prompt, r.memory = prompt.New(s.promptConfig()), memory.New(s.memoryOptions())
 	if s.planning() {
-		r.pool.load("ExitPlanMode", "AskUserQuestion")
+		r.pool.Load("ExitPlanMode", "AskUserQuestion")
 	}
 	s.reportRules()
 	s.react()
@@ -223,7 +224,7 @@ func (s *Session) buildSettings(ctx context.Context) (trust.Decision, error) {
 			})
 		},
 		Review: s.review, Veto: s.vetoConfig, After: time.Second,
-		Notice: func(text string) { s.emit(proto.Notice{Level: "warning", Text: text}) },
+		Notice: func(text string) { s.events.Emit(proto.Notice{Level: "warning", Text: text}) },
 	})
 	if err != nil {
 		return decision, err
@@ -275,7 +276,7 @@ func (s *Session) buildModels(ctx context.Context, given provider.Model) error {
 	for _, name := range names[:min(len(names), 3)] {
 		m, err := r.models.named(ctx, name)
 		if err != nil {
-			s.early(proto.Notice{Level: "warning", Text: "The fallback model " + name + " cannot be used: " + err.Error()})
+			s.events.Early(proto.Notice{Level: "warning", Text: "The fallback model " + name + " cannot be used: " + err.Error()})
 			continue
 		}
 		refs = append(refs, m.Info().Ref())
@@ -310,7 +311,7 @@ func (s *Session) startMode() error {
 		return &ExitError{codeSettings, errors.New("bypassPermissions is refused as root: start as an ordinary user, or in a container; IS_SANDBOX=1 says that this is one")}
 	}
 	for _, n := range notices {
-		s.early(proto.Notice{Level: "warning", Text: n})
+		s.events.Early(proto.Notice{Level: "warning", Text: n})
 	}
 	rules := func(list permission.List, texts []string) (out []permission.Rule, err error) {
 		for _, t := range texts {
@@ -341,7 +342,7 @@ func (s *Session) hookConfig() hook.Config {
 	cfg := hook.Config{
 		State: s.part.hook, Owner: r.owner, Env: func() []string { return r.scrubbed(r.env().Lines()) }, Cwd: s.scope.Cwd,
 		Root: s.part.session.Get().ProjectRoot, Home: r.settings.places.UserHome, Dir: r.dir(), Common: s.hookCommon,
-		Rule: s.matchRule, Getenv: r.variable, HTTPLimits: s.httpLimits, Tell: s.emit, Now: s.effects.Now, NewID: s.effects.NewID,
+		Rule: s.matchRule, Getenv: r.variable, HTTPLimits: s.httpLimits, Tell: s.events.Emit, Now: s.effects.Now, NewID: s.effects.NewID,
 		Ask: func(ctx context.Context, model, text string) (string, error) {
 			return s.askHook(ctx, model, text)
 		},
@@ -370,7 +371,7 @@ func (s *Session) matchRule(rule, name string, input json.RawMessage) bool {
 		return true // a condition that cannot be read must not silence a guard
 	}
 	call, traits := tool.Call{Name: name, Literal: input, Input: input, Scope: s.scope}, tool.Traits{}
-	if t := s.rooms.tool(name); t != nil {
+	if t := s.rooms.pool.Tool(name); t != nil {
 		traits = t.Traits(call)
 	}
 	return m.Match(gate.Request(call, traits))
@@ -379,9 +380,9 @@ func (s *Session) matchRule(rule, name string, input json.RawMessage) bool {
 func (s *Session) promptConfig() prompt.Config {
 	o, now := s.opts, s.part.session.Get()
 	return prompt.Config{
-		State: s.part.prompt, Replace: o.SystemPrompt, Append: o.AppendSystemPrompt, Tools: s.offered(),
+		State: s.part.prompt, Replace: o.SystemPrompt, Append: o.AppendSystemPrompt, Tools: s.rooms.pool.Names(),
 		Model: func() string { return s.part.session.Get().Model }, Sources: []prompt.Source{s.instructions()},
-		Report: func(err error) { s.emit(proto.Notice{Level: "warning", Key: "instructions", Text: err.Error()}) },
+		Report: func(err error) { s.events.Emit(proto.Notice{Level: "warning", Key: "instructions", Text: err.Error()}) },
 		Environment: prompt.Environment{
 			Cwd: now.Cwd, Dirs: s.part.permission.Get().WorkDirs(), Platform: runtime.GOOS, Shell: filepath.Base(orText(s.rooms.env().Value("SHELL"), "sh")),
 			Started: now.StartedAt, Git: s.gitSnapshot(),

@@ -1,4 +1,4 @@
-package app
+package events
 
 import (
 	"context"
@@ -106,7 +106,7 @@ func TestKF124_NobodyButTheLoopWaitsForAReader(t *testing.T) {
 		q := newRing(func() string { return "s" })
 		ctx, cancel := context.WithCancel(t.Context())
 		q.read(ctx, Reading{})
-		for range 3 * ringSize { // returns, although nobody reads
+		for range 3 * Size { // returns, although nobody reads
 			q.append(noticed("n"))
 		}
 		held := make(chan struct{})
@@ -138,19 +138,19 @@ func TestRingHoldsTheLoopUntilTheReaderHasCaughtUp(t *testing.T) {
 				got++
 			}
 		}()
-		for range 10 * ringSize {
+		for range 10 * Size {
 			q.append(noticed("n"))
 			q.hold(t.Context())
 			q.mu.Lock()
 			kept := len(q.entries)
 			q.mu.Unlock()
-			if kept > ringSize+1 {
+			if kept > Size+1 {
 				t.Fatalf("%d events are kept", kept)
 			}
 		}
 		q.close()
 		synctest.Wait()
-		if got != 10*ringSize {
+		if got != 10*Size {
 			t.Errorf("%d events arrived", got)
 		}
 	})
@@ -159,7 +159,7 @@ func TestRingHoldsTheLoopUntilTheReaderHasCaughtUp(t *testing.T) {
 func TestRingTellsWhatAReaderThatMayLoseMissed(t *testing.T) {
 	q := newRing(func() string { return "s" })
 	events := q.read(t.Context(), Reading{MayLose: true})
-	for range 3 * ringSize {
+	for range 3 * Size {
 		q.append(noticed("n"))
 		q.hold(t.Context()) // returns at once
 	}
@@ -173,7 +173,7 @@ func TestRingTellsWhatAReaderThatMayLoseMissed(t *testing.T) {
 		}
 		rest++
 	}
-	if rest != ringSize || missed.From != 1 || missed.To != 2*ringSize {
+	if rest != Size || missed.From != 1 || missed.To != 2*Size {
 		t.Errorf("missed %+v, then %d events", missed, rest)
 	}
 }

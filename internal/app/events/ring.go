@@ -1,4 +1,4 @@
-package app
+package events
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/proto"
 )
 
-// ringSize is how many events the ring keeps for readers that come back, and how far a reader that
+// Size is how many events the ring keeps for readers that come back, and how far a reader that
 // must have everything may be behind before the loop waits for it.
-const ringSize = 1024
+const Size = 1024
 
 // Reading says how a session's events are read.
 type Reading struct {
@@ -77,7 +77,7 @@ func (q *ring) append(e proto.Event) {
 
 // trim drops the oldest events beyond the size that no reader must have any more.
 func (q *ring) trim() {
-	excess := len(q.entries) - ringSize
+	excess := len(q.entries) - Size
 	for r := range q.readers {
 		if !r.mayLose && excess > 0 {
 			excess = min(excess, q.index(r.after))
@@ -109,10 +109,10 @@ func (q *ring) hold(ctx context.Context) {
 		q.mu.Lock()
 		behind := false
 		for r := range q.readers {
-			if q.last-r.after < ringSize { // the usual case, without a search
+			if q.last-r.after < Size { // the usual case, without a search
 				continue
 			}
-			behind = behind || (!r.mayLose && len(q.entries)-q.index(r.after) >= ringSize)
+			behind = behind || (!r.mayLose && len(q.entries)-q.index(r.after) >= Size)
 		}
 		advanced, closed := q.advanced, q.closed
 		q.mu.Unlock()
