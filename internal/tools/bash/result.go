@@ -13,7 +13,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
-	"github.com/myelin-agent/myelin/internal/sys/screen"
+	"github.com/myelin-agent/myelin/internal/sys/termtext"
 )
 
 // structured is the public shape of the tool's output.
@@ -211,7 +211,7 @@ func clean(b []byte) string {
 		b = b[1:]
 	}
 	s := strings.ToValidUTF8(string(b), "\uFFFD")
-	s = screen.Text(strings.ReplaceAll(s, "\x00", "\u2400"))
+	s = termtext.Final(strings.ReplaceAll(s, "\x00", "\u2400"))
 	return strings.TrimRight(strings.TrimLeft(s, "\r\n"), " \t\r\n")
 }
 

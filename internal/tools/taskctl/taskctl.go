@@ -19,7 +19,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/task"
 	"github.com/myelin-agent/myelin/internal/sys/nolink"
-	"github.com/myelin-agent/myelin/internal/sys/screen"
+	"github.com/myelin-agent/myelin/internal/sys/termtext"
 )
 
 // The bounds of waiting, and the characters of output shown when MaxOutput is 0.
@@ -166,7 +166,7 @@ func tail(path string, most int) (string, error) {
 			buf = buf[1:]
 		}
 	}
-	text := []rune(screen.Text(strings.ReplaceAll(strings.ToValidUTF8(string(buf), "\uFFFD"), "\x00", "\u2400")))
+	text := []rune(termtext.Final(strings.ReplaceAll(strings.ToValidUTF8(string(buf), "\uFFFD"), "\x00", "\u2400")))
 	if len(text) <= most && size == st.Size() {
 		return strings.TrimRight(string(text), "\n"), nil
 	}

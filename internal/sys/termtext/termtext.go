@@ -1,8 +1,8 @@
-// Package screen tells what a terminal would show at last of what a program has written to it: colours
+// Package termtext tells what a terminal would show at last of what a program has written to it: colours
 // and titles are gone, and a progress bar is there once, as it ended. It is for readers that are no
 // terminal, such as models; whoever writes to a terminal makes text harmless with sys/visible. Begin at
-// [Text].
-package screen
+// [Final].
+package termtext
 
 import (
 	"strconv"
@@ -15,9 +15,9 @@ const (
 	maxColumn = 4096 // how far to the right it can go without writing
 )
 
-// Text returns s as a terminal would show it, in plain lines. Text without control characters stays as
+// Final returns s as a terminal would show it, in plain lines. Text without control characters stays as
 // it is, CR before LF included.
-func Text(s string) string {
+func Final(s string) string {
 	if !acts(s) {
 		return s
 	}

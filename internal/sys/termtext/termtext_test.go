@@ -1,4 +1,4 @@
-package screen
+package termtext
 
 import (
 	"strings"
@@ -32,20 +32,20 @@ func TestKF140_TextIsWhatATerminalShows(t *testing.T) {
 		"dos\r\n\x1b[1mbold\x1b[m\r\n":              "dos\nbold\n",
 		"non-breaking\u00a0blank":                   "non-breaking\u00a0blank",
 	} {
-		if got := Text(in); got != strings.TrimRight(want, " ") {
-			t.Errorf("Text(%q) = %q, want %q", in, got, want)
+		if got := Final(in); got != strings.TrimRight(want, " ") {
+			t.Errorf("Final(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
 
 // However long a progress bar runs, it takes one line, and no count makes it large.
 func TestKF140_ProgressIsOneLine(t *testing.T) {
-	if got := Text(strings.Repeat("\r[=====>     ] 42%", 100_000) + "\x1b[999999999Cx\x1b[999999999Ay\n"); len(got) > 2*maxColumn || strings.Count(got, "\n") != 1 {
+	if got := Final(strings.Repeat("\r[=====>     ] 42%", 100_000) + "\x1b[999999999Cx\x1b[999999999Ay\n"); len(got) > 2*maxColumn || strings.Count(got, "\n") != 1 {
 		t.Errorf("%d bytes with %d line ends", len(got), strings.Count(got, "\n"))
 	}
 }
 
-func FuzzText(f *testing.F) {
+func FuzzFinal(f *testing.F) {
 	for _, s := range []string{"a\rb", "\x1b[31m", "\x1b]0;t\a", "\x1b[3A\x1b[2K", "\u009b1;2H", "\x1bP1$r\x1b\\", "\xc2", "\x1b[99999999999999999999C."} {
 		f.Add(s)
 	}
@@ -53,11 +53,11 @@ func FuzzText(f *testing.F) {
 		if !utf8.ValidString(s) {
 			return
 		}
-		got := Text(s)
+		got := Final(s)
 		if acts(got) {
 			t.Errorf("%q became %q", s, got)
 		}
-		if again := Text(got); again != got {
+		if again := Final(got); again != got {
 			t.Errorf("%q became %q, then %q", s, got, again)
 		}
 	})
