@@ -112,8 +112,8 @@ func allowed(from, to string) (bool, string) {
 			return false, "a room of app does not know app: it is handed functions and slices"
 		case slices.Contains(sideways[f+" "+room], other):
 			return true, ""
-		case f == "providers" && other == "wire", f == "providers" && room == "discover", f == "surface" && room == "cli":
-			return true, "" // shared wire code; discover and cli open the doors of their floor
+		case f == "providers" && other == "wire", f == "providers" && room == "discover", f == "surface" && room == "cli", f == "surface" && other == "screen":
+			return true, "" // what rooms of a floor share; discover and cli open the doors of theirs
 		}
 		return false, fmt.Sprintf("rooms of %s do not know each other; hand a function in, or move what both need down", f)
 	}

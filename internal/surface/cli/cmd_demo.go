@@ -17,6 +17,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/app"
 	"github.com/myelin-agent/myelin/internal/surface/cli/svg"
 	"github.com/myelin-agent/myelin/internal/surface/plain"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 )
 
 // demoFiles are the demo's small project, and the script of what its model says.
@@ -60,11 +61,11 @@ func (c *command) demo(ctx context.Context, fast bool, picture string) error {
 	if err != nil {
 		return err
 	}
-	style := plain.StyleFor(c.process.OutTTY, c.process.env)
+	style := screen.StyleFor(c.process.OutTTY, c.process.env)
 	out := c.process.Out
 	var drawn bytes.Buffer
 	if picture != "" {
-		style = plain.Style{Bold: true, Color: true, Signs: true}
+		style = screen.Style{Attributes: true, Color: true, Signs: true}
 		out = io.MultiWriter(&plainWriter{out, c.process.OutTTY}, &drawn)
 	}
 	fmt.Fprintln(out, "A small project with a failing test, and a scripted model: all but its words is real.")

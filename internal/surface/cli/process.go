@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/myelin-agent/myelin/internal/surface/plain"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
 
@@ -20,10 +20,10 @@ type Process struct {
 	Err      io.Writer
 	InTTY    bool
 	OutTTY   bool
-	Terminal func() (plain.Terminal, error) // the terminal behind In and Out; nil: none
-	Getenv   func(string) string            // nil: an empty environment
-	Cwd      string                         // absolute
-	Root     bool                           // runs as the superuser
+	Terminal func() (screen.Terminal, error) // the terminal behind In and Out; nil: none
+	Getenv   func(string) string             // nil: an empty environment
+	Cwd      string                          // absolute
+	Root     bool                            // runs as the superuser
 	// Container says that the process runs in a container.
 	Container bool
 	// Notify begins to deliver the named signals; stop ends it. Nil: none ever arrives.
@@ -50,7 +50,7 @@ func OS() Process {
 		Notify:    notify,
 	}
 	if p.InTTY && p.OutTTY {
-		p.Terminal = func() (plain.Terminal, error) { return plain.OpenTerminal(os.Stdin, os.Stdout) }
+		p.Terminal = func() (screen.Terminal, error) { return screen.OpenTerminal(os.Stdin, os.Stdout) }
 	}
 	return p
 }

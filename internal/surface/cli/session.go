@@ -15,6 +15,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/surface/headless"
 	"github.com/myelin-agent/myelin/internal/surface/plain"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 )
 
 // session runs the program without a command: an interactive session or a headless run.
@@ -184,7 +185,7 @@ func (c *command) interactive(ctx context.Context, o app.Options, prompt string)
 	if err != nil {
 		return c.fail(err)
 	}
-	signals, stop := p.notify(plain.Signals()...)
+	signals, stop := p.notify(screen.Signals()...)
 	defer stop()
 	po.Signals = signals
 	c.supply(&po, o, s)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -33,7 +34,7 @@ func (p *Printer) callProgress(b proto.CallProgress) {
 		title = c.title
 	}
 	p.activity = "running " + title + " · " + seconds(b.Seconds)
-	if lines := outputLines(b.Text); len(lines) > 0 {
+	if lines := screen.OutputLines(b.Text); len(lines) > 0 {
 		p.activity += " · " + strings.TrimSpace(lines[len(lines)-1])
 	}
 }
@@ -106,26 +107,26 @@ func (p *Printer) headline(how, title string, took float64) string {
 	if how == "error" {
 		word = "failed"
 	}
-	if p.style.words() {
+	if p.style.Words() {
 		line := "tool " + title + ": " + word
 		if took >= 1 {
 			line += ", " + seconds(took)
 		}
 		return line
 	}
-	line := p.style.outcome(how) + " " + p.style.bold(title)
+	line := p.style.Outcome(how) + " " + p.style.Bold(title)
 	if p.style.Signs && how != "ok" && how != "error" {
 		line += " " + word
 	}
 	if took >= 1 {
-		line += p.style.dim(p.style.sign(" · ", ", ") + seconds(took))
+		line += p.style.Dim(p.style.Sign(" · ", ", ") + seconds(took))
 	}
 	return line
 }
 
 // outcomeLines are the first lines of what came out, or the last of what went wrong.
 func (p *Printer) outcomeLines(tool, how, text string) []string {
-	lines := outputLines(text)
+	lines := screen.OutputLines(text)
 	if how == "ok" && quiet(tool) {
 		return nil
 	}
@@ -135,7 +136,7 @@ func (p *Printer) outcomeLines(tool, how, text string) []string {
 	}
 	var left string
 	if n := len(lines) - most; n > 0 {
-		left = fmt.Sprintf("%s %d more lines", p.style.sign("…", "..."), n)
+		left = fmt.Sprintf("%s %d more lines", p.style.Sign("…", "..."), n)
 		if head {
 			lines = lines[:most]
 		} else {
@@ -144,13 +145,13 @@ func (p *Printer) outcomeLines(tool, how, text string) []string {
 	}
 	out := make([]string, 0, len(lines)+1)
 	if left != "" && !head {
-		out = append(out, "  "+p.style.dim(left))
+		out = append(out, "  "+p.style.Dim(left))
 	}
 	for _, l := range lines {
 		out = append(out, "  "+l)
 	}
 	if left != "" && head {
-		out = append(out, "  "+p.style.dim(left))
+		out = append(out, "  "+p.style.Dim(left))
 	}
 	return out
 }
@@ -166,7 +167,7 @@ func quiet(tool string) bool {
 
 // callTitle names a call by its tool and decisive argument, on one line.
 func callTitle(tool string, input json.RawMessage, cwd string) string {
-	arg := decisive(input)
+	arg := screen.Decisive(input)
 	if filepath.IsAbs(arg) && cwd != "" {
 		if rel, err := filepath.Rel(cwd, arg); err == nil && !strings.HasPrefix(rel, "..") {
 			arg = rel
@@ -176,28 +177,11 @@ func callTitle(tool string, input json.RawMessage, cwd string) string {
 	if more = strings.TrimSpace(more); more != "" {
 		first += fmt.Sprintf(" (+%d lines)", strings.Count(more, "\n")+1)
 	}
-	title := clip(visible.Line(first), 100)
+	title := screen.Clip(visible.Line(first), 100)
 	if title == "" {
 		return visible.Line(tool)
 	}
 	return visible.Line(tool) + "(" + title + ")"
-}
-
-// decisive is the argument that says most of what a call does.
-func decisive(input json.RawMessage) string {
-	var in map[string]any
-	if json.Unmarshal(input, &in) != nil {
-		return ""
-	}
-	for _, key := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "subject", "description", "skill", "prompt"} {
-		if key == "path" && in["pattern"] != nil {
-			continue
-		}
-		if s, ok := in[key].(string); ok && s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 // filePatch is the change a tool made to a file, in the published shape of its structured result.
@@ -228,38 +212,42 @@ func patchOf(m *msg.Message) (filePatch, bool) {
 	return patch, len(patch.Hunks) > 0 || patch.Rest.LeftOut > 0 || patch.Kind == "create"
 }
 
-func (f filePatch) counts(s Style) string {
+func (f filePatch) counts(s screen.Style) string {
 	added, removed := 0, 0
 	for _, h := range f.Hunks {
 		for _, l := range h.Lines {
-			added += boolInt(strings.HasPrefix(l, "+"))
-			removed += boolInt(strings.HasPrefix(l, "-"))
+			switch {
+			case strings.HasPrefix(l, "+"):
+				added++
+			case strings.HasPrefix(l, "-"):
+				removed++
+			}
 		}
 	}
 	if f.Kind == "create" && len(f.Hunks) == 0 {
-		added = len(outputLines(f.Content))
+		added = len(screen.OutputLines(f.Content))
 	}
 	if f.Rest.LeftOut > 0 {
 		added, removed = f.Rest.Added, f.Rest.Removed
 	}
-	return " " + s.green(fmt.Sprintf("+%d", added)) + " " + s.red(fmt.Sprintf("%s%d", s.sign("−", "-"), removed))
+	return " " + s.Green(fmt.Sprintf("+%d", added)) + " " + s.Red(fmt.Sprintf("%s%d", s.Sign("−", "-"), removed))
 }
 
 // lines shows the change with its sign in the first column, so that it can be copied as a diff.
-func (f filePatch) lines(s Style) []string {
+func (f filePatch) lines(s screen.Style) []string {
 	var all []string
 	most := diffRows
 	if f.Kind == "create" {
 		most = newFileRows
 	}
 	if f.Kind == "create" && len(f.Hunks) == 0 {
-		for _, l := range outputLines(f.Content) {
-			all = append(all, s.green("+"+l))
+		for _, l := range screen.OutputLines(f.Content) {
+			all = append(all, s.Green("+"+l))
 		}
 	}
 	for _, h := range f.Hunks {
 		if f.Kind != "create" {
-			all = append(all, s.dim(fmt.Sprintf("@@ -%d +%d @@", h.OldStart, h.NewStart)))
+			all = append(all, s.Dim(fmt.Sprintf("@@ -%d +%d @@", h.OldStart, h.NewStart)))
 		}
 		for _, l := range h.Lines {
 			all = append(all, diffLine(s, strings.ReplaceAll(visible.Text(l), "\n", `\n`)))
@@ -267,17 +255,17 @@ func (f filePatch) lines(s Style) []string {
 	}
 	if n := len(all) - most; n > 0 || f.Rest.LeftOut > 0 {
 		n = max(n, 0) + f.Rest.LeftOut
-		all = append(all[:min(most, len(all))], s.dim(fmt.Sprintf("%s %d more lines", s.sign("…", "..."), n)))
+		all = append(all[:min(most, len(all))], s.Dim(fmt.Sprintf("%s %d more lines", s.Sign("…", "..."), n)))
 	}
 	return all
 }
 
-func diffLine(s Style, l string) string {
+func diffLine(s screen.Style, l string) string {
 	switch {
 	case strings.HasPrefix(l, "+"):
-		return s.green(l)
+		return s.Green(l)
 	case strings.HasPrefix(l, "-"):
-		return s.red(l)
+		return s.Red(l)
 	}
 	return l
 }

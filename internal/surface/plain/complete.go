@@ -3,6 +3,7 @@ package plain
 import (
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -15,7 +16,7 @@ type menu struct {
 
 func (m menu) open() bool { return len(m.items) > 0 }
 
-func (m menu) rows(s Style) []string {
+func (m menu) rows(s screen.Style) []string {
 	first := max(0, m.at-menuRows+1)
 	var out []string
 	for i := first; i < len(m.items) && i < first+menuRows; i++ {
@@ -24,10 +25,10 @@ func (m menu) rows(s Style) []string {
 			line += "  " + visible.Line(m.items[i].Note)
 		}
 		if i == m.at {
-			out = append(out, s.bold(line))
+			out = append(out, s.Bold(line))
 			continue
 		}
-		out = append(out, s.dim(line))
+		out = append(out, s.Dim(line))
 	}
 	return out
 }
@@ -54,7 +55,7 @@ func (k *keyFace) completed(before string, items []Completion) {
 	}
 	k.dirty, k.byKey = true, true
 	if len(items) == 1 {
-		k.put(items[0].Replace, items[0].Text)
+		k.draft.Replace(items[0].Replace, items[0].Text)
 		return
 	}
 	common := items[0].Text
@@ -65,25 +66,14 @@ func (k *keyFace) completed(before string, items []Completion) {
 	}
 	replaced := items[0].Replace
 	if len(common) > replaced {
-		k.put(replaced, common)
+		k.draft.Replace(replaced, common)
 		replaced = len(common)
 	}
 	k.menu = menu{items: items, last: replaced}
 }
 
-// put replaces the last bytes before the cursor.
-func (k *keyFace) put(bytes int, text string) {
-	k.draft.change(false)
-	for bytes > 0 && k.draft.pos > 0 {
-		bytes -= len(k.draft.cells[k.draft.pos-1].content())
-		k.draft.pos--
-		k.draft.cells = append(k.draft.cells[:k.draft.pos:k.draft.pos], k.draft.cells[k.draft.pos+1:]...)
-	}
-	k.draft.insert(text)
-}
-
 // menuKey moves in the list, takes a choice, or closes the list and lets the key pass.
-func (k *keyFace) menuKey(key Key) bool {
+func (k *keyFace) menuKey(key screen.Key) bool {
 	m := &k.menu
 	switch key.Name {
 	case "tab", "down", "ctrl+n":
@@ -91,7 +81,7 @@ func (k *keyFace) menuKey(key Key) bool {
 	case "up", "ctrl+p":
 		m.at = (m.at + len(m.items) - 1) % len(m.items)
 	case "enter":
-		k.put(m.last, m.items[m.at].Text)
+		k.draft.Replace(m.last, m.items[m.at].Text)
 		*m = menu{}
 	case "esc":
 		*m = menu{}

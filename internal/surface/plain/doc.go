@@ -6,7 +6,6 @@
 // terminal, on a dumb one, or when asked to, it writes plain lines without a single control
 // character.
 //
-// Begin with [Run]. printer.go turns events into lines, markdown.go and stream.go answers as they
-// come, keys.go bytes into keys, editor.go is the draft, painter.go the only writer to the
-// terminal, ask.go the questions.
+// Begin with [Run]. keymode.go is the loop on a terminal, linemode.go the one without, face.go what both share;
+// printer.go turns events into lines. Keys, draft, questions, Markdown and the painter are surface/screen.
 package plain

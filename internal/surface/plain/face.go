@@ -11,6 +11,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -20,13 +21,13 @@ type face struct {
 	ctx     context.Context
 	session Session
 	opt     Options
-	style   Style
+	style   screen.Style
 	printer *Printer
 
 	running   bool // a turn runs
 	stopping  bool // and was asked to stop
 	queued    []proto.QueuedPrompt
-	questions []*question // open, oldest first; the first is the one asked now
+	questions []*screen.Question // open, oldest first; the first is the one asked now
 	recall    recall
 	turns     int
 	sent      int // prompts that no event has answered yet
@@ -34,7 +35,7 @@ type face struct {
 	leaving   bool
 }
 
-func newFace(ctx context.Context, s Session, o Options, style Style, cells func() int) *face {
+func newFace(ctx context.Context, s Session, o Options, style screen.Style, cells func() int) *face {
 	f := &face{ctx: ctx, session: s, opt: o, style: style, printer: NewPrinter(style, cells), recall: recall{source: o.History}}
 	f.printer.facts = f.facts
 	return f
@@ -45,7 +46,7 @@ func (f *face) do(body proto.OpBody) []string {
 	op := proto.O(body)
 	op.From = surfaceID
 	if err := f.session.Do(op); err != nil {
-		return []string{f.style.red("error: " + visible.Line(err.Error()))}
+		return []string{f.style.Red("error: " + visible.Line(err.Error()))}
 	}
 	return nil
 }
@@ -60,15 +61,15 @@ func (f *face) banner() []string {
 	if f.opt.Version != "" {
 		line += " " + f.opt.Version
 	}
-	head := f.style.bold(line)
+	head := f.style.Bold(line)
 	for _, part := range []string{v.Model, v.Mode} {
 		if part != "" {
-			head += f.style.dim(" · " + visible.Line(part))
+			head += f.style.Dim(" · " + visible.Line(part))
 		}
 	}
 	out := []string{head}
 	if v.Cwd != "" {
-		out = append(out, f.style.dim(visible.Line(v.Cwd)))
+		out = append(out, f.style.Dim(visible.Line(v.Cwd)))
 	}
 	return out
 }
@@ -130,7 +131,7 @@ func (f *face) event(e proto.Event) []string {
 	case proto.Message: // a prompt the model has got waits no longer
 		f.queued = slices.DeleteFunc(f.queued, func(q proto.QueuedPrompt) bool { return q.ID == b.Message.ID })
 	case proto.Ask:
-		lines = append(lines, f.ask(newQuestion(b))...)
+		lines = append(lines, f.ask(screen.NewQuestion(b, surfaceID))...)
 	case proto.AskClosed:
 		lines = append(lines, f.closed(b.ID)...)
 	}
@@ -150,17 +151,17 @@ func answersCommand(b proto.EventBody) bool {
 func (f *face) busy() bool { return f.running || f.sent > 0 }
 
 // ask puts a question behind those already open. It is shown when its turn comes.
-func (f *face) ask(q *question) []string {
+func (f *face) ask(q *screen.Question) []string {
 	f.questions = append(f.questions, q)
 	if len(f.questions) > 1 {
 		return nil
 	}
-	return q.lines(f.style, f.printer.cells())
+	return q.Lines(f.style, f.printer.cells())
 }
 
 // closed takes a question away, and shows the next where it was the one asked now.
 func (f *face) closed(id string) []string {
-	i := slices.IndexFunc(f.questions, func(q *question) bool { return q.ask.ID == id })
+	i := slices.IndexFunc(f.questions, func(q *screen.Question) bool { return q.Ask.ID == id })
 	if i < 0 {
 		return nil
 	}
@@ -168,11 +169,11 @@ func (f *face) closed(id string) []string {
 	if i > 0 || len(f.questions) == 0 {
 		return nil
 	}
-	return f.questions[0].lines(f.style, f.printer.cells())
+	return f.questions[0].Lines(f.style, f.printer.cells())
 }
 
 // asked is the question asked now, nil when there is none.
-func (f *face) asked() *question {
+func (f *face) asked() *screen.Question {
 	if len(f.questions) == 0 {
 		return nil
 	}
@@ -180,25 +181,25 @@ func (f *face) asked() *question {
 }
 
 // settle does what an answer to the present question came to.
-func (f *face) settle(v verdict) []string {
+func (f *face) settle(v screen.Verdict) []string {
 	q := f.asked()
 	var out []string
-	if v.said != "" {
-		out = append(out, f.style.dim("  "+f.style.sign("→ ", "-> ")+visible.Line(v.said)))
+	if v.Said != "" {
+		out = append(out, f.style.Dim("  "+f.style.Sign("→ ", "-> ")+visible.Line(v.Said)))
 	}
 	switch {
-	case v.again != "":
-		return append(out, f.style.yellow("  "+visible.Line(v.again)))
-	case v.answer == nil && len(q.parts) > 0:
-		return append(out, q.partLines(f.style, f.printer.cells())...)
-	case v.answer == nil:
+	case v.Again != "":
+		return append(out, f.style.Yellow("  "+visible.Line(v.Again)))
+	case v.Answer == nil && len(q.Parts) > 0:
+		return append(out, q.PartLines(f.style, f.printer.cells())...)
+	case v.Answer == nil:
 		return out
 	}
-	id := q.ask.ID
-	if q.local != nil {
-		out = append(out, q.local(v.answer.Option)...)
+	id := q.Ask.ID
+	if q.Local != nil {
+		out = append(out, q.Local(v.Answer.Option)...)
 	} else {
-		out = append(out, f.do(*v.answer)...)
+		out = append(out, f.do(*v.Answer)...)
 	}
 	return append(out, f.closed(id)...)
 }
@@ -257,10 +258,10 @@ func (f *face) interrupt() []string {
 func (f *face) pick() []string {
 	choices, err := f.opt.Sessions(f.ctx)
 	if err != nil {
-		return []string{f.style.red("error: " + visible.Line(err.Error()))}
+		return []string{f.style.Red("error: " + visible.Line(err.Error()))}
 	}
 	if len(choices) == 0 {
-		return []string{f.style.dim("no earlier session in this folder")}
+		return []string{f.style.Dim("no earlier session in this folder")}
 	}
 	if len(choices) > 50 {
 		choices = choices[:50]
@@ -269,8 +270,8 @@ func (f *face) pick() []string {
 	for _, c := range choices {
 		a.Options = append(a.Options, proto.Option{ID: c.ID, Label: c.Text})
 	}
-	q := newQuestion(a)
-	q.local = func(id string) []string {
+	q := screen.NewQuestion(a, surfaceID)
+	q.Local = func(id string) []string {
 		if id == "" {
 			return nil
 		}
@@ -299,10 +300,10 @@ func (f *face) goodbye() []string {
 	if f.turns == 0 || v.Session == "" {
 		return nil
 	}
-	return []string{f.style.dim("resume with: myelin --resume " + filepath.Base(v.Session))}
+	return []string{f.style.Dim("resume with: myelin --resume " + filepath.Base(v.Session))}
 }
 
-func keyHelp(s Style) []string {
+func keyHelp(s screen.Style) []string {
 	rows := [][2]string{
 		{"Enter", "send; while a turn runs: queue"},
 		{"Alt-Enter, Ctrl-J, \\ Enter", "new line"},
@@ -320,7 +321,7 @@ func keyHelp(s Style) []string {
 		{"Ctrl-_", "undo"},
 		{"Ctrl-Z", "suspend"},
 	}
-	out := []string{"", s.bold("keys")}
+	out := []string{"", s.Bold("keys")}
 	for _, r := range rows {
 		out = append(out, fmt.Sprintf("  %-28s %s", r[0], r[1]))
 	}

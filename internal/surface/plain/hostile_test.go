@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/testkit/hostile"
 )
 
@@ -28,7 +29,7 @@ func TestKF161_NoEventActsOnTheTerminal(t *testing.T) {
 			continue // the sequence a hook sends to the terminal, by its own rules
 		}
 		for _, v := range hostile.Variants(e.Body) {
-			p := NewPrinter(Style{}, func() int { return 80 })
+			p := NewPrinter(screen.Style{}, func() int { return 80 })
 			for j, other := range list[:i+1] {
 				if j == i {
 					other.Body = v.(proto.EventBody)
@@ -54,7 +55,7 @@ func TestKF161_NoQuestionActsOnTheTerminal(t *testing.T) {
 		for _, kind := range []proto.AskKind{proto.AskPermission, proto.AskTrust, proto.AskHost, proto.AskPlan} {
 			a.Kind = kind
 			for _, v := range hostile.Variants(a) {
-				shown(t, v, newQuestion(v.(proto.Ask)).lines(Style{}, 80))
+				shown(t, v, screen.NewQuestion(v.(proto.Ask), surfaceID).Lines(screen.Style{}, 80))
 			}
 		}
 	}

@@ -4,17 +4,18 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 )
 
 // key carries out one key, wherever it belongs: to a question, a search, a list, or the draft.
-func (k *keyFace) key(key Key) {
+func (k *keyFace) key(key screen.Key) {
 	if key.Name != k.leaveArmed {
 		k.leaveArmed = ""
 	}
 	if k.anywhere(key) {
 		return
 	}
-	if q := k.asked(); q != nil && !q.shown.IsZero() && k.opt.Now().Sub(q.shown) >= guard {
+	if q := k.asked(); q != nil && !q.Shown.IsZero() && k.opt.Now().Sub(q.Shown) >= screen.AnswerGuard {
 		k.answerKey(q, key)
 		return
 	}
@@ -29,14 +30,14 @@ func (k *keyFace) key(key Key) {
 }
 
 // anywhere carries out the keys that mean the same everywhere.
-func (k *keyFace) anywhere(key Key) bool {
+func (k *keyFace) anywhere(key screen.Key) bool {
 	switch key.Name {
 	case "ctrl+c":
 		k.interruptKey()
 	case "ctrl+z":
 		k.suspend()
 	case "ctrl+l":
-		k.redraw()
+		k.painter.Forget() // the frame is drawn anew; the conversation is never cleared
 	case "shift+tab":
 		k.print(k.nextMode())
 	case "ctrl+t":
@@ -47,29 +48,21 @@ func (k *keyFace) anywhere(key Key) bool {
 	return true
 }
 
-// redraw draws the frame anew below what was printed; the conversation is never cleared.
-func (k *keyFace) redraw() {
-	k.painter.shown.rows = append([]string(nil), k.painter.shown.rows...)
-	for i := range k.painter.shown.rows {
-		k.painter.shown.rows[i] = "\x00"
-	}
-}
-
 // answerKey answers a question.
-func (k *keyFace) answerKey(q *question, key Key) {
-	if q.single() && key.Name == "text" {
+func (k *keyFace) answerKey(q *screen.Question, key screen.Key) {
+	if q.Single() && key.Name == "text" {
 		for _, c := range strings.Split(key.Text, "") {
-			if k.asked() != q || q.reason {
+			if k.asked() != q || q.Reason {
 				return // the rest of what came at once was not meant for the next question
 			}
-			k.decide(q, q.key(c))
+			k.decide(q, q.Key(c))
 		}
 		return
 	}
 	switch key.Name {
 	case "esc":
 		k.answer.Clear()
-		k.print(k.settle(q.giveUp()))
+		k.print(k.settle(q.GiveUp()))
 	case "ctrl+d":
 		if k.answer.Empty() {
 			k.leaveKey()
@@ -77,21 +70,21 @@ func (k *keyFace) answerKey(q *question, key Key) {
 		}
 		k.answer.Key(key)
 	case "enter":
-		if q.single() {
+		if q.Single() {
 			return // a question about a right wants one of its own keys
 		}
 		text := k.answer.Text()
 		k.answer.Clear()
-		k.decide(q, q.line(text))
+		k.decide(q, q.Line(text))
 	default:
-		if !q.single() {
+		if !q.Single() {
 			k.answer.Key(key)
 		}
 	}
 }
 
 // draftKey edits, sends or steers.
-func (k *keyFace) draftKey(key Key) {
+func (k *keyFace) draftKey(key screen.Key) {
 	switch key.Name {
 	case "enter":
 		k.enterKey()
@@ -128,7 +121,7 @@ func (k *keyFace) draftKey(key Key) {
 }
 
 // edit changes the draft. What was called up from the history is a draft of its own from then on.
-func (k *keyFace) edit(key Key) {
+func (k *keyFace) edit(key screen.Key) {
 	if k.recall.at == 0 {
 		k.draft.Key(key)
 		return
@@ -165,7 +158,7 @@ func (k *keyFace) escapeKey() {
 }
 
 func (k *keyFace) upKey() {
-	if k.takeBack() || k.draft.vertical(false, k.draftCells()) {
+	if k.takeBack() || k.draft.Vertical(false, k.draftCells()) {
 		return
 	}
 	if text, ok := k.recall.older(k.draft.Text()); ok {
@@ -174,7 +167,7 @@ func (k *keyFace) upKey() {
 }
 
 func (k *keyFace) downKey() {
-	if k.draft.vertical(true, k.draftCells()) {
+	if k.draft.Vertical(true, k.draftCells()) {
 		return
 	}
 	if text, ok := k.recall.newer(); ok {
@@ -183,7 +176,7 @@ func (k *keyFace) downKey() {
 }
 
 // searchKey looks through the history while its query is typed.
-func (k *keyFace) searchKey(key Key) {
+func (k *keyFace) searchKey(key screen.Key) {
 	s := k.search
 	switch key.Name {
 	case "text":

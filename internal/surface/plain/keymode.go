@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -29,20 +30,15 @@ const maxPending = 256 << 10
 // keyFace shows a session on a terminal, with a draft of its own below what was printed.
 type keyFace struct {
 	*face
-	term    Terminal
-	painter painter
-	parser  keyParser
-	draft   Editor
-	answer  Editor // what is typed as the answer to a question
+	term    screen.Terminal
+	painter screen.Painter
+	parser  screen.KeyParser
+	draft   screen.Editor
+	answer  screen.Editor // what is typed as the answer to a question
 	search  *search
 	menu    menu
 
-	pending []string // lines not printed yet
-	bytes   int
-	aside   string // sequences of hooks that go to the terminal with the next frame
-	writing bool
-	write   chan []byte
-	written chan error
+	out output
 
 	cells, height int
 	lastFrame     time.Time
@@ -54,9 +50,27 @@ type keyFace struct {
 	taken         bool      // another program has the terminal
 	back          chan func()
 
-	escape, quiet, frame, again timer
-	stops                       *stopper
-	crashed                     chan any
+	timers  timers
+	stops   *screen.Stopper
+	crashed chan any
+}
+
+// output is what is on its way to the terminal.
+type output struct {
+	pending []string // lines not printed yet
+	bytes   int
+	aside   string // sequences of hooks that go to the terminal with the next frame
+	writing bool
+	write   chan []byte
+	written chan error
+}
+
+// timers are what is waited for. Most of the time none runs.
+type timers struct {
+	escape timer // for the rest of an escape sequence
+	quiet  timer // for a window that comes to rest
+	frame  timer // for the next frame
+	again  timer // for a second press of the same key
 }
 
 // timer is a timer that costs nothing while it is not set.
@@ -81,19 +95,18 @@ func (t *timer) stop() {
 func runKeys(ctx context.Context, s Session, o Options) (code int) {
 	k := &keyFace{
 		term:    o.Terminal,
-		painter: painter{reflows: reflows(o.Getenv)},
-		write:   make(chan []byte),
-		written: make(chan error, 1),
+		painter: screen.Painter{Reflows: reflows(o.Getenv)},
+		out:     output{write: make(chan []byte), written: make(chan error, 1)},
 		back:    make(chan func(), 1),
 		crashed: make(chan any, 4),
 	}
 	k.cells, k.height = k.term.Size()
-	k.face = newFace(ctx, s, o, StyleFor(true, o.Getenv), func() int { return max(k.cells-1, 1) })
+	k.face = newFace(ctx, s, o, screen.StyleFor(true, o.Getenv), func() int { return max(k.cells-1, 1) })
 	if err := k.enter(); err != nil {
 		return k.noTerminal(ctx, s, o, err)
 	}
-	k.stops = newStopper()
-	defer k.stops.close()
+	k.stops = screen.NewStopper()
+	defer k.stops.Close()
 	defer k.restore() // on every way out, a panic included, also one in the farewell
 	defer k.farewell()
 	events := follow(ctx, s, k.crashed)
@@ -101,9 +114,9 @@ func runKeys(ctx context.Context, s Session, o Options) (code int) {
 	go guarded(k.crashed, func() { // ends with ctx
 		for {
 			select {
-			case data := <-k.write:
+			case data := <-k.out.write:
 				_, err := k.term.Write(data)
-				k.written <- err
+				k.out.written <- err
 			case <-ctx.Done():
 				return
 			}
@@ -140,32 +153,32 @@ func (k *keyFace) enter() error {
 	if err := k.term.Raw(true); err != nil {
 		return err
 	}
-	_, err := k.term.Write([]byte(modesOn))
+	_, err := k.term.Write([]byte(screen.ModesOn))
 	return err
 }
 
 // farewell prints what is left to print and takes the frame away.
 func (k *keyFace) farewell() {
-	if k.writing { // what is on its way must not come after the modes are undone
+	if k.out.writing { // what is on its way must not come after the modes are undone
 		select {
-		case <-k.written:
+		case <-k.out.written:
 		case <-time.After(time.Second): // the terminal does not read; nothing can be tidied there
 			return
 		}
-		k.writing = false
+		k.out.writing = false
 	}
-	lines := append(k.pending, k.goodbye()...)
-	k.pending, k.bytes = nil, 0
-	out := k.painter.paint(lines, frame{rows: []string{""}})
+	lines := append(k.out.pending, k.goodbye()...)
+	k.out.pending, k.out.bytes = nil, 0
+	out := k.painter.Paint(lines, screen.Frame{Rows: []string{""}})
 	// Nobody is left to hear that the terminal is gone.
-	_, _ = k.term.Write(append(out, k.painter.leave()...))
+	_, _ = k.term.Write(append(out, k.painter.Leave()...))
 }
 
 // restore leaves the terminal as it was found, with the cursor on a free row. Keys stop coming here
 // first: what is typed once the screen shows that the terminal was given back is the next owner's.
 func (k *keyFace) restore() {
 	_ = k.term.Raw(false)
-	_, _ = k.term.Write(append(k.painter.leave(), modesOff...))
+	_, _ = k.term.Write(append(k.painter.Leave(), screen.ModesOff...))
 }
 
 func (k *keyFace) readKeys(ctx context.Context) <-chan []byte {
@@ -194,7 +207,7 @@ func (k *keyFace) loop(events <-chan proto.Event, keys <-chan []byte) int {
 	for !k.leaving {
 		k.draw()
 		take := events
-		if k.bytes > maxPending {
+		if k.out.bytes > maxPending {
 			take = nil // the terminal is slower than the session: let the session's own queue merge
 		}
 		select {
@@ -208,26 +221,26 @@ func (k *keyFace) loop(events <-chan proto.Event, keys <-chan []byte) int {
 				return exitDone
 			}
 			if b, ok := e.Body.(proto.Terminal); ok {
-				k.aside += b.Sequence
+				k.out.aside += b.Sequence
 			}
 			k.print(k.event(e))
 			k.dirty = true
-		case err := <-k.written:
-			k.writing = false
+		case err := <-k.out.written:
+			k.out.writing = false
 			if err != nil {
 				return exitHangup
 			}
-		case <-k.escape.C:
-			k.escape.stop()
+		case <-k.timers.escape.C:
+			k.timers.escape.stop()
 			k.input(k.parser.Flush())
-		case <-k.frame.C:
-			k.frame.stop()
+		case <-k.timers.frame.C:
+			k.timers.frame.stop()
 			k.byKey = true // it waited long enough
-		case <-k.quiet.C:
-			k.quiet.stop()
+		case <-k.timers.quiet.C:
+			k.timers.quiet.stop()
 			k.measured()
-		case <-k.again.C:
-			k.again.stop()
+		case <-k.timers.again.C:
+			k.timers.again.stop()
 			k.leaveArmed, k.dirty = "", true
 		case f := <-k.back:
 			f()
@@ -248,43 +261,43 @@ func (k *keyFace) loop(events <-chan proto.Event, keys <-chan []byte) int {
 
 func (k *keyFace) print(lines []string) {
 	for _, l := range lines {
-		k.pending = append(k.pending, l)
-		k.bytes += len(l) + 2
+		k.out.pending = append(k.out.pending, l)
+		k.out.bytes += len(l) + 2
 	}
 	k.dirty = k.dirty || len(lines) > 0
 }
 
 // draw sends the next frame when there is something new and the terminal is ready for it.
 func (k *keyFace) draw() {
-	if !k.dirty || k.writing || k.taken || k.quiet.C != nil || k.frame.C != nil {
+	if !k.dirty || k.out.writing || k.taken || k.timers.quiet.C != nil || k.timers.frame.C != nil {
 		return
 	}
 	now := k.opt.Now()
 	if wait := frameWait - now.Sub(k.lastFrame); wait > 0 && !k.byKey && !k.lastFrame.IsZero() {
-		k.frame.set(wait)
+		k.timers.frame.set(wait)
 		return
 	}
-	data := k.painter.paint(k.pending, k.compose())
-	if k.aside != "" {
-		data, k.aside = append([]byte(k.aside), data...), ""
+	data := k.painter.Paint(k.out.pending, k.compose())
+	if k.out.aside != "" {
+		data, k.out.aside = append([]byte(k.out.aside), data...), ""
 	}
-	k.pending, k.bytes, k.dirty, k.byKey = nil, 0, false, false
-	if q := k.asked(); q != nil && q.shown.IsZero() {
-		q.shown, k.dirty, k.byKey = now, true, true // the next frame says how to answer
+	k.out.pending, k.out.bytes, k.dirty, k.byKey = nil, 0, false, false
+	if q := k.asked(); q != nil && q.Shown.IsZero() {
+		q.Shown, k.dirty, k.byKey = now, true, true // the next frame says how to answer
 	}
 	if data == nil {
 		return
 	}
 	k.lastFrame = now
-	k.writing = true
+	k.out.writing = true
 	select {
-	case k.write <- data:
+	case k.out.write <- data:
 	case <-k.ctx.Done():
 	}
 }
 
 // input takes keys in.
-func (k *keyFace) input(keys []Key) {
+func (k *keyFace) input(keys []screen.Key) {
 	for _, key := range keys {
 		if k.leaving {
 			return
@@ -292,19 +305,19 @@ func (k *keyFace) input(keys []Key) {
 		k.key(key)
 	}
 	if k.parser.Waiting() {
-		k.escape.set(escapeWait)
+		k.timers.escape.set(escapeWait)
 	} else {
-		k.escape.stop()
+		k.timers.escape.stop()
 	}
 	k.byKey, k.dirty = true, true
-	k.frame.stop()
+	k.timers.frame.stop()
 }
 
 // measured takes the window's new size in once it has come to rest.
 func (k *keyFace) measured() {
 	w, h := k.term.Size()
 	if w != k.cells {
-		k.painter.resized(w)
+		k.painter.Resized(w)
 	}
 	k.cells, k.height, k.resizeAt = w, h, time.Time{}
 	k.dirty, k.byKey = true, true
@@ -312,9 +325,9 @@ func (k *keyFace) measured() {
 
 func (k *keyFace) signal(sig os.Signal) (code int, over bool) {
 	switch {
-	case isResize(sig):
+	case screen.IsResize(sig):
 		k.resize()
-	case isContinue(sig):
+	case screen.IsContinue(sig):
 		if !k.taken {
 			k.resume()
 		}
@@ -336,7 +349,7 @@ func (k *keyFace) resize() {
 	if k.resizeAt.IsZero() {
 		k.resizeAt = now
 	}
-	k.quiet.set(max(0, min(k.quietTime(), quietMost-now.Sub(k.resizeAt))))
+	k.timers.quiet.set(max(0, min(k.quietTime(), quietMost-now.Sub(k.resizeAt))))
 }
 
 func (k *keyFace) quietTime() time.Duration {
@@ -350,24 +363,24 @@ func (k *keyFace) quietTime() time.Duration {
 
 // suspend gives the terminal back to the shell and stops, until the shell brings us back.
 func (k *keyFace) suspend() {
-	if k.writing {
-		if err := <-k.written; err != nil {
+	if k.out.writing {
+		if err := <-k.out.written; err != nil {
 			return
 		}
-		k.writing = false
+		k.out.writing = false
 	}
 	k.restore()
-	err := k.stops.halt()
+	err := k.stops.Halt()
 	k.resume()
 	if err != nil {
-		k.print([]string{k.style.red("error: suspend: " + visible.Line(err.Error()))})
+		k.print([]string{k.style.Red("error: suspend: " + visible.Line(err.Error()))})
 	}
 }
 
 // resume takes the terminal back and draws the frame below whatever is there.
 func (k *keyFace) resume() {
 	if err := k.enter(); err != nil {
-		k.print([]string{k.style.red("error: " + visible.Line(err.Error()))})
+		k.print([]string{k.style.Red("error: " + visible.Line(err.Error()))})
 	}
 	k.cells, k.height = k.term.Size()
 	k.dirty, k.byKey = true, true
@@ -377,11 +390,11 @@ func (k *keyFace) resume() {
 func (k *keyFace) interruptKey() {
 	switch {
 	case k.asked() != nil:
-		k.print(k.settle(k.asked().giveUp()))
+		k.print(k.settle(k.asked().GiveUp()))
 	case k.search != nil:
 		k.endSearch(k.search.draft)
 	case !k.draft.Empty():
-		k.draft.kill(0, len(k.draft.cells)) // can be put back with Ctrl-Y
+		k.draft.CutAll() // can be put back with Ctrl-Y
 	case k.busy() && !k.stopping:
 		k.print(k.interrupt())
 	case k.leaveArmed == "ctrl+c":
@@ -394,7 +407,7 @@ func (k *keyFace) interruptKey() {
 // arm waits a moment for the same key again.
 func (k *keyFace) arm(key string) {
 	k.leaveArmed = key
-	k.again.set(againWait)
+	k.timers.again.set(againWait)
 }
 
 func (k *keyFace) leaveKey() {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/testkit/term"
 )
 
@@ -175,13 +176,13 @@ func TestAnsweringAQuestion(t *testing.T) {
 			r := start(t, 70, 24, func(o *Options) { o.Quiet, o.Now = true, clock.now })
 			r.session.tell(proto.TurnStarted{}, ask(three()...))
 			r.term.AwaitText(t, "answer 1-3")
-			screen := r.screen()
+			page := r.screen()
 			for _, part := range []string{"npm test && rm -rf dist", "rm: deletes dist", "why: no rule allows npm test", "2  Yes, always  Bash(npm test)"} {
-				if !strings.Contains(screen, part) {
-					t.Errorf("%q is not shown in\n%s", part, screen)
+				if !strings.Contains(page, part) {
+					t.Errorf("%q is not shown in\n%s", part, page)
 				}
 			}
-			clock.add(guard)
+			clock.add(screen.AnswerGuard)
 			r.term.Type(tc.keys...)
 			got, ok := r.op().(proto.Answer)
 			tc.want.By = surfaceID
@@ -197,7 +198,7 @@ func TestKeysTypedBeforeAQuestionCouldBeReadNeverAnswerIt(t *testing.T) {
 	r := start(t, 70, 24, func(o *Options) { o.Quiet, o.Now = true, clock.now })
 	r.session.tell(proto.TurnStarted{}, ask(three()...))
 	r.term.AwaitText(t, "answer 1-3")
-	clock.add(guard - time.Millisecond)
+	clock.add(screen.AnswerGuard - time.Millisecond)
 	r.term.Type("1", "\r") // meant for the draft
 	if got := r.prompt(); got != "1" {
 		t.Fatalf("sent %q", got)
@@ -216,13 +217,13 @@ func TestOneKeyAnswersOneQuestionOnly(t *testing.T) {
 	second.ID, second.Text = "q2", "make clean"
 	r.session.tell(proto.TurnStarted{}, ask(three()...), second)
 	r.term.AwaitText(t, "waiting: 1 more question")
-	clock.add(guard)
+	clock.add(screen.AnswerGuard)
 	r.term.Type("11")
 	if a := r.op().(proto.Answer); a.ID != "q" {
 		t.Fatalf("answered %+v", a)
 	}
 	r.term.AwaitText(t, "make clean")
-	clock.add(guard)
+	clock.add(screen.AnswerGuard)
 	r.term.Type("3")
 	if a := r.op().(proto.Answer); a.ID != "q2" || a.Option != "no" {
 		t.Errorf("answered %+v", a)
@@ -249,7 +250,7 @@ func TestQuestionsOfTheModel(t *testing.T) {
 		{"question":"Which extras?","multiSelect":true,"options":[{"label":"a"},{"label":"b"},{"label":"c"}]},
 		{"question":"Name?","options":[{"label":"x"},{"label":"y"}]}]}`)})
 	r.term.AwaitText(t, "SQLite  a file")
-	clock.add(guard)
+	clock.add(screen.AnswerGuard)
 	r.term.Type("7", "\r")
 	r.term.AwaitText(t, "Which extras?") // a number that is none is an answer in own words
 	r.term.Type("1,3", "\r")
@@ -267,7 +268,7 @@ func TestForms(t *testing.T) {
 	r.session.tell(proto.Ask{ID: "q", Kind: proto.AskForm, Title: "db asks", Schema: []byte(`{"properties":{
 		"port":{"type":"integer","title":"Port"},"host":{"type":"string"},"tls":{"type":"boolean"}},"required":["port"]}`)})
 	r.term.AwaitText(t, "Port")
-	clock.add(guard)
+	clock.add(screen.AnswerGuard)
 	r.term.Type("\r")
 	r.term.AwaitText(t, "Port is needed")
 	r.term.Type("x", "\r")
@@ -285,7 +286,7 @@ func TestForms(t *testing.T) {
 func TestKF050_ThePersonSeesWhatRuns(t *testing.T) {
 	a := ask(three()...)
 	a.Text = "ls" + strings.Repeat("\t", 300) + "; rm -rf x\u202e\u200bcba\x1b[2K\r" + strings.Repeat("y", 12000)
-	lines := strings.Join(newQuestion(a).lines(Style{}, 80), "\n")
+	lines := strings.Join(screen.NewQuestion(a, surfaceID).Lines(screen.Style{}, 80), "\n")
 	for _, part := range []string{"⟨300 tabs⟩; rm -rf x", `\u202E\u200Bcba\x1B[2K\r`, strings.Repeat("y", 12000)} {
 		if !strings.Contains(lines, part) {
 			t.Errorf("%.40q is not shown", part)
@@ -299,14 +300,14 @@ func TestKF050_ThePersonSeesWhatRuns(t *testing.T) {
 func TestAQuestionAboutAFileShowsTheChange(t *testing.T) {
 	show := func(tool, input string) string {
 		a := proto.Ask{Kind: proto.AskPermission, Tool: tool, Title: "Change a.go?", Text: input, Input: []byte(input)}
-		return strings.Join(newQuestion(a).lines(Style{}, 40), "\n")
+		return strings.Join(screen.NewQuestion(a, surfaceID).Lines(screen.Style{}, 40), "\n")
 	}
 	got := show("Edit", `{"file_path":"/p/a.go","old_string":"a\n\tb\n","new_string":"c\u200b"}`)
 	if !strings.Contains(got, "    -a\n    -\tb\n    +c\\u200B\n") {
 		t.Errorf("edit:\n%s", got)
 	}
 	got = show("Write", `{"file_path":"/p/a.go","content":"`+strings.Repeat(`x\n`, 200)+`"}`)
-	if strings.Count(got, "    +x\n") != changeRows || !strings.Contains(got, "... 80 more lines") {
+	if strings.Count(got, "    +x\n") != 120 || !strings.Contains(got, "... 80 more lines") {
 		t.Errorf("write:\n%s", got)
 	}
 	if got := show("mcp__x__y", `{"file_path":"/p/a.go","content":"x"}`); !strings.Contains(got, `{"file_path"`) {
@@ -419,7 +420,7 @@ func TestKF102_Pastes(t *testing.T) {
 			clock := newClock()
 			r := start(t, 60, 20, func(o *Options) { o.Quiet, o.Now = true, clock.now })
 			r.term.Type(tc.reads...)
-			if tc.want != "" && len(tc.want) > foldBytes {
+			if tc.want != "" && len(tc.want) > 2048 {
 				r.term.AwaitText(t, fmt.Sprintf("[paste 1 · %d lines", strings.Count(tc.want, "\n")+1))
 			}
 			clock.add(time.Second)
@@ -633,7 +634,7 @@ func TestPickingASession(t *testing.T) {
 	})
 	r.term.Type("/resume", "\r")
 	r.term.AwaitText(t, "2  docs")
-	clock.add(guard)
+	clock.add(screen.AnswerGuard)
 	r.term.Type("2")
 	if got := r.prompt(); got != "/resume id-2" {
 		t.Errorf("sent %q", got)

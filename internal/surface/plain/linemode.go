@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 )
 
 // lineFace shows a session line by line: what is typed comes in whole lines, nothing is redrawn,
@@ -27,7 +28,7 @@ type lineFace struct {
 
 func runLines(ctx context.Context, s Session, o Options) int {
 	l := &lineFace{out: o.Out, typing: o.Terminal != nil || o.Getenv("TERM") == "dumb"}
-	l.face = newFace(ctx, s, o, Style{}, lineWidth(o))
+	l.face = newFace(ctx, s, o, screen.Style{}, lineWidth(o))
 	crashed := make(chan any, 3)
 	events := follow(ctx, s, crashed)
 	lines := readLines(o.In, ctx.Done(), crashed)
@@ -147,7 +148,7 @@ func (l *lineFace) mark() {
 	}
 	text := "> "
 	if q := l.asked(); q != nil {
-		text = q.hint()
+		text = q.Hint()
 	}
 	l.write(text)
 	l.marked = true
@@ -156,7 +157,7 @@ func (l *lineFace) mark() {
 func (l *lineFace) line(text string) {
 	switch q := l.asked(); {
 	case q != nil:
-		l.print(l.settle(q.line(text)))
+		l.print(l.settle(q.Line(text)))
 	case strings.TrimSpace(text) == "" && l.busy():
 		if a := l.printer.Activity(); a != "" {
 			l.print([]string{a})
@@ -170,14 +171,14 @@ func (l *lineFace) line(text string) {
 func (l *lineFace) noMoreAnswers() []string {
 	var out []string
 	for l.asked() != nil {
-		out = append(out, l.settle(l.asked().refuse("the input ended", false))...)
+		out = append(out, l.settle(l.asked().Refuse("the input ended", false))...)
 	}
 	return out
 }
 
 func (l *lineFace) signal(sig os.Signal) (code int, over bool) {
 	switch {
-	case isResize(sig), isContinue(sig):
+	case screen.IsResize(sig), screen.IsContinue(sig):
 		return 0, false
 	case sig == syscall.SIGTERM:
 		return exitTerm, true

@@ -7,18 +7,19 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // editOutside opens the draft in the person's own editor.
 func (k *keyFace) editOutside() {
 	if k.editor() == "" {
-		k.print([]string{k.style.yellow("no editor: set VISUAL or EDITOR")})
+		k.print([]string{k.style.Yellow("no editor: set VISUAL or EDITOR")})
 		return
 	}
 	file, err := draftFile(k.draft.Text())
 	if err != nil {
-		k.print([]string{k.style.red("error: " + visible.Line(err.Error()))})
+		k.print([]string{k.style.Red("error: " + visible.Line(err.Error()))})
 		return
 	}
 	k.outside(file, func(bad error) { k.edited(file, bad) })
@@ -34,9 +35,9 @@ func (k *keyFace) editor() string {
 // outside gives the terminal to the person's own editor. The session goes on meanwhile; what it says is
 // printed when the terminal comes back, before done is called.
 func (k *keyFace) outside(file string, done func(bad error)) {
-	if k.writing {
-		<-k.written
-		k.writing = false
+	if k.out.writing {
+		<-k.out.written
+		k.out.writing = false
 	}
 	k.restore()
 	k.taken = true
@@ -60,17 +61,17 @@ func (k *keyFace) outside(file string, done func(bad error)) {
 }
 
 // decide takes an answer. One about a file is sent when the person has edited it.
-func (k *keyFace) decide(q *question, v verdict) {
+func (k *keyFace) decide(q *screen.Question, v screen.Verdict) {
 	switch {
-	case v.open == "":
+	case v.Open == "":
 		k.print(k.settle(v))
 	case k.editor() == "":
-		k.print([]string{k.style.yellow("no editor: set VISUAL or EDITOR; " + visible.Line(v.open) + " is read again as it stands")})
+		k.print([]string{k.style.Yellow("no editor: set VISUAL or EDITOR; " + visible.Line(v.Open) + " is read again as it stands")})
 		k.print(k.settle(v))
 	default:
-		k.outside(v.open, func(bad error) {
+		k.outside(v.Open, func(bad error) {
 			if bad != nil {
-				k.print([]string{k.style.red("error: editor: " + visible.Line(bad.Error()))})
+				k.print([]string{k.style.Red("error: editor: " + visible.Line(bad.Error()))})
 			} else if k.asked() == q { // nobody else has answered it meanwhile
 				k.print(k.settle(v))
 			}
@@ -93,12 +94,12 @@ func draftFile(text string) (string, error) {
 func (k *keyFace) edited(file string, bad error) {
 	defer os.Remove(file)
 	if bad != nil {
-		k.print([]string{k.style.red("error: editor: " + visible.Line(bad.Error()))})
+		k.print([]string{k.style.Red("error: editor: " + visible.Line(bad.Error()))})
 		return
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		k.print([]string{k.style.red("error: " + visible.Line(err.Error()))})
+		k.print([]string{k.style.Red("error: " + visible.Line(err.Error()))})
 		return
 	}
 	k.draft.Set(strings.TrimRight(string(raw), "\n"))

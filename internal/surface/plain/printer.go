@@ -8,22 +8,23 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // Printer turns the events of a session into lines that are final. It keeps only what it needs to
 // pair beginnings with ends. Not for concurrent use.
 type Printer struct {
-	style Style
+	style screen.Style
 	cells func() int      // width of the window
 	cwd   string          // paths below it are shown relative to it
 	facts func() []string // what the line after a turn adds; nil: nothing
 
-	answer    mdStream        // the open text of the main conversation
-	streamed  map[string]bool // answers whose text came as deltas, by response id
-	response  string          // the answer that comes now
-	block     string          // kind of the open block
-	blockAt   time.Time       // when it was opened
+	answer    screen.MarkdownStream // the open text of the main conversation
+	streamed  map[string]bool       // answers whose text came as deltas, by response id
+	response  string                // the answer that comes now
+	block     string                // kind of the open block
+	blockAt   time.Time             // when it was opened
 	calls     map[string]*callState
 	tasks     map[string]proto.Task
 	todos     []proto.Todo
@@ -48,11 +49,11 @@ type callState struct {
 }
 
 // NewPrinter makes a printer for windows of the given width, asked at each line.
-func NewPrinter(style Style, cells func() int) *Printer {
+func NewPrinter(style screen.Style, cells func() int) *Printer {
 	return &Printer{
 		style:    style,
 		cells:    cells,
-		answer:   mdStream{style: style},
+		answer:   screen.MarkdownStream{Style: style},
 		streamed: map[string]bool{},
 		calls:    map[string]*callState{},
 		tasks:    map[string]proto.Task{},
@@ -167,7 +168,7 @@ func (p *Printer) speak(lines []string) []string {
 		return lines
 	}
 	p.apart, p.said = false, true
-	if first && p.style.words() {
+	if first && p.style.Words() {
 		return append([]string{"", "myelin:"}, lines...)
 	}
 	return append([]string{""}, lines...)
@@ -194,7 +195,7 @@ func (p *Printer) blockEnded(e proto.Event) []string {
 		return p.speak(p.answer.End(p.cells()))
 	case "thinking":
 		if took := e.Time.Sub(p.blockAt); took >= time.Second && !p.blockAt.IsZero() {
-			return []string{p.style.dim(p.style.sign("∴ ", "") + "thought for " + seconds(took.Seconds()))}
+			return []string{p.style.Dim(p.style.Sign("∴ ", "") + "thought for " + seconds(took.Seconds()))}
 		}
 	}
 	return nil
@@ -203,7 +204,7 @@ func (p *Printer) blockEnded(e proto.Event) []string {
 func (p *Printer) answerEnded(b proto.AnswerEnded) []string {
 	out := p.speak(p.answer.End(p.cells()))
 	if b.Cut != "" {
-		out = append(out, p.style.dim(p.style.sign("— ", "-- ")+visible.Line(b.Cut)+p.style.sign(" —", " --")))
+		out = append(out, p.style.Dim(p.style.Sign("— ", "-- ")+visible.Line(b.Cut)+p.style.Sign(" —", " --")))
 	}
 	return out
 }
@@ -217,7 +218,7 @@ func (p *Printer) message(e proto.Event, m msg.Message) []string {
 	case msg.FromTool:
 		return p.act(p.toolResult(m))
 	case msg.FromInterrupt:
-		return []string{p.style.yellow(visible.Line(msg.TextOf(m.Content)))}
+		return []string{p.style.Yellow(visible.Line(msg.TextOf(m.Content)))}
 	case msg.FromSummary, msg.FromHarness, msg.FromTask:
 		return nil // the program's own words to the model; what people need of them has events
 	}
@@ -233,7 +234,7 @@ func (p *Printer) assistant(m msg.Message) []string {
 	if text == "" || p.streamed[m.Response] {
 		return nil
 	}
-	s := mdStream{style: p.style}
+	s := screen.MarkdownStream{Style: p.style}
 	p.apart = true
 	return p.speak(append(s.Add(text, p.cells()), s.End(p.cells())...))
 }
@@ -256,11 +257,11 @@ func promptText(content []msg.Block) string {
 
 // Prompt returns the lines that show what a person typed.
 func (p *Printer) Prompt(text string) []string {
-	mark := p.style.bold(p.style.sign("› ", "> "))
-	if p.style.words() {
+	mark := p.style.Bold(p.style.Sign("› ", "> "))
+	if p.style.Words() {
 		mark = "you: "
 	}
-	pad := strings.Repeat(" ", width(mark))
+	pad := strings.Repeat(" ", screen.Width(mark))
 	out := []string{""}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	cut := 0
@@ -275,7 +276,7 @@ func (p *Printer) Prompt(text string) []string {
 		out = append(out, mark+visible.Text(l))
 	}
 	if cut > 0 {
-		out = append(out, p.style.dim(fmt.Sprintf("%s%s %d more lines", pad, p.style.sign("…", "..."), cut)))
+		out = append(out, p.style.Dim(fmt.Sprintf("%s%s %d more lines", pad, p.style.Sign("…", "..."), cut)))
 	}
 	return out
 }
@@ -289,7 +290,7 @@ func (p *Printer) localOutput(b proto.LocalOutput) []string {
 	for l := range strings.SplitSeq(text, "\n") {
 		l = visible.Text(l)
 		if b.Error {
-			l = p.style.red(l)
+			l = p.style.Red(l)
 		}
 		out = append(out, l)
 	}
@@ -314,7 +315,7 @@ func (p *Printer) result(r proto.Result) []string {
 	if p.facts != nil {
 		facts = append(facts, p.facts()...)
 	}
-	return append(out, p.style.dim(p.style.sign("— ", "-- ")+strings.Join(facts, p.style.sign(" · ", ", "))))
+	return append(out, p.style.Dim(p.style.Sign("— ", "-- ")+strings.Join(facts, p.style.Sign(" · ", ", "))))
 }
 
 func (p *Printer) failure(r proto.Result) []string {
@@ -335,7 +336,7 @@ func (p *Printer) failure(r proto.Result) []string {
 	default:
 		text = "the turn ended: " + string(r.Ended.Reason)
 	}
-	return wrap(p.style.outcome("error")+" "+visible.Line(text), p.cells())
+	return screen.Wrap(p.style.Outcome("error")+" "+visible.Line(text), p.cells())
 }
 
 // flush prints calls of which only one half came.

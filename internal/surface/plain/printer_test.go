@@ -12,6 +12,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -86,9 +87,9 @@ func day() []proto.Event {
 }
 
 func TestGoldenScreens(t *testing.T) {
-	for name, style := range map[string]Style{
-		"color": {Bold: true, Color: true, Signs: true},
-		"mono":  {Bold: true, Signs: true},
+	for name, style := range map[string]screen.Style{
+		"color": {Attributes: true, Color: true, Signs: true},
+		"mono":  {Attributes: true, Signs: true},
 		"plain": {},
 	} {
 		for _, cells := range []int{40, 100} {
@@ -140,7 +141,7 @@ func TestTheDayHoldsEveryKindOfEvent(t *testing.T) {
 
 func TestPlainStyleUsesNoControlCharacters(t *testing.T) {
 	hostile := "x\x1b]52;c;AAAA\x07\x1b[2J\u202ey\r\tz\x00\x9b"
-	p := NewPrinter(Style{}, func() int { return 60 })
+	p := NewPrinter(screen.Style{}, func() int { return 60 })
 	for _, body := range []proto.EventBody{
 		proto.Message{Message: msg.Message{ID: "u", Role: msg.User, Content: []msg.Block{msg.Text{Text: hostile}}}},
 		proto.CallAnnounced{Call: "1", Tool: hostile, Input: json.RawMessage(`{"command":` + quote(hostile) + `}`)},
@@ -167,7 +168,7 @@ func TestPlainStyleUsesNoControlCharacters(t *testing.T) {
 		proto.BlockEnded{},
 	} {
 		lines := append(p.Event(proto.E(body)), p.Activity(), p.Tail())
-		for _, l := range append(lines, newQuestion(proto.Ask{Title: hostile, Text: hostile, Reason: hostile, Options: []proto.Option{{Label: hostile, Detail: hostile}}}).lines(Style{}, 60)...) {
+		for _, l := range append(lines, screen.NewQuestion(proto.Ask{Title: hostile, Text: hostile, Reason: hostile, Options: []proto.Option{{Label: hostile, Detail: hostile}}}, surfaceID).Lines(screen.Style{}, 60)...) {
 			if strings.ContainsAny(l, "\x1b\x07\u202e\r\x00\u009b") {
 				t.Errorf("%T: %q", body, l)
 			}
@@ -196,9 +197,9 @@ func TestALongDiffIsCutWithACount(t *testing.T) {
 	if !ok {
 		t.Fatal("no patch")
 	}
-	got := patch.lines(Style{})
-	if len(got) != diffRows+1 || got[diffRows] != "... 3961 more lines" || patch.counts(Style{}) != " +4000 -0" {
-		t.Errorf("%d rows, last %q, counts %q", len(got), got[len(got)-1], patch.counts(Style{}))
+	got := patch.lines(screen.Style{})
+	if len(got) != diffRows+1 || got[diffRows] != "... 3961 more lines" || patch.counts(screen.Style{}) != " +4000 -0" {
+		t.Errorf("%d rows, last %q, counts %q", len(got), got[len(got)-1], patch.counts(screen.Style{}))
 	}
 }
 
@@ -208,8 +209,8 @@ func TestKF176_CountsAreOfTheWholeChange(t *testing.T) {
 	if !ok {
 		t.Fatal("no patch")
 	}
-	got := patch.lines(Style{})
-	if got[len(got)-1] != "... 1698 more lines" || patch.counts(Style{}) != " +900 -800" {
-		t.Errorf("rows %q, counts %q", got, patch.counts(Style{}))
+	got := patch.lines(screen.Style{})
+	if got[len(got)-1] != "... 1698 more lines" || patch.counts(screen.Style{}) != " +900 -800" {
+		t.Errorf("rows %q, counts %q", got, patch.counts(screen.Style{}))
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/testkit/term"
 )
 
@@ -118,13 +118,13 @@ func (s *echoing) View() View                  { return View{Session: "s-1", Mod
 func (s *echoing) Close(context.Context) error { return nil }
 
 func child() int {
-	t, err := OpenTerminal(os.Stdin, os.Stdout)
+	t, err := screen.OpenTerminal(os.Stdin, os.Stdout)
 	if err != nil {
 		fmt.Println(err)
 		return 99
 	}
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, Signals()...)
+	signal.Notify(signals, screen.Signals()...)
 	return Run(context.Background(), &echoing{queue: make(chan proto.Event, 100_000)}, Options{
 		Terminal: t, Out: os.Stdout, Getenv: os.Getenv, Signals: signals, Version: "test",
 	})
@@ -491,44 +491,4 @@ func trimLines(s string) string {
 		b.WriteString(strings.TrimRight(l, " \n") + "\n")
 	}
 	return b.String()
-}
-
-// What was typed before keys came one by one is what it would have been after: Enter is Enter.
-func TestKeysTypedBeforeTheTerminalIsTaken(t *testing.T) {
-	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer master.Close()
-	defer slave.Close()
-	tty, err := OpenTerminal(slave, slave)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := master.WriteString("go on\r"); err != nil {
-		t.Fatal(err)
-	}
-	for waiting(int(slave.Fd())) < len("go on\r") { // until the terminal has it
-		runtime.Gosched()
-	}
-	if err := tty.Raw(true); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := master.WriteString("a\nb\r"); err != nil {
-		t.Fatal(err)
-	}
-	got, buf := "", make([]byte, 64)
-	for len(got) < len("go on\ra\nb\r") {
-		n, err := tty.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got += string(buf[:n])
-	}
-	if got != "go on\ra\nb\r" {
-		t.Errorf("%q", got)
-	}
-	if err := tty.Raw(false); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -60,7 +61,7 @@ type Completion struct {
 
 // Options say where and how the session is shown.
 type Options struct {
-	Terminal Terminal            // nil: line by line on In and Out
+	Terminal screen.Terminal     // nil: line by line on In and Out
 	In       io.Reader           // line by line
 	Out      io.Writer           // line by line
 	LineMode bool                // line by line although there is a terminal
@@ -128,7 +129,7 @@ func closeSession(ctx context.Context, s Session, o Options, code int) int {
 		case <-closing.Done():
 			return code
 		case sig := <-o.Signals:
-			if !isResize(sig) && !isContinue(sig) {
+			if !screen.IsResize(sig) && !screen.IsContinue(sig) {
 				return code
 			}
 		}

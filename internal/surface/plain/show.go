@@ -11,12 +11,13 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 )
 
 // ShowOptions say how [Show] prints.
 type ShowOptions struct {
 	Out    io.Writer
-	Style  Style
+	Style  screen.Style
 	Width  int // of the window; 0: 100
 	Prompt string
 }
@@ -61,7 +62,7 @@ func Show(ctx context.Context, s Session, o ShowOptions) (proto.Result, error) {
 			}
 			lines := f.event(e)
 			for f.asked() != nil {
-				lines = append(lines, f.settle(f.asked().refuse("nobody is here to answer", false))...)
+				lines = append(lines, f.settle(f.asked().Refuse("nobody is here to answer", false))...)
 			}
 			if err := print(lines); err != nil {
 				return proto.Result{}, err

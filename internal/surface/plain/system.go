@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/surface/screen"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -21,34 +22,34 @@ func (p *Printer) system(e proto.Event) []string {
 	case proto.Retry:
 		p.activity = fmt.Sprintf("%s, trying again in %s (%d of %d)", retryReason(b), seconds(float64(b.DelayMS)/1000), b.Attempt, b.Max)
 	case proto.Fallback:
-		return []string{p.style.yellow(visible.Line(fmt.Sprintf("model: %s takes over from %s: %s", b.To, b.From, b.Reason)))}
+		return []string{p.style.Yellow(visible.Line(fmt.Sprintf("model: %s takes over from %s: %s", b.To, b.From, b.Reason)))}
 	case proto.ModeChanged:
-		return []string{p.style.dim("mode: " + visible.Line(b.Mode))}
+		return []string{p.style.Dim("mode: " + visible.Line(b.Mode))}
 	case proto.ModelChanged:
-		return []string{p.style.dim("model: " + visible.Line(b.Model))}
+		return []string{p.style.Dim("model: " + visible.Line(b.Model))}
 	case proto.Compacting:
 		return p.compacting(b)
 	case proto.Compacted:
 		p.activity = ""
 		text := "compacted " + thousands(b.PreTokens)
 		if b.PostTokens > 0 {
-			text += p.style.sign(" → ", " -> ") + thousands(b.PostTokens)
+			text += p.style.Sign(" → ", " -> ") + thousands(b.PostTokens)
 		}
-		return []string{p.style.dim(p.style.sign("── ", "-- ") + text + p.style.sign(" ──", " --"))}
+		return []string{p.style.Dim(p.style.Sign("── ", "-- ") + text + p.style.Sign(" ──", " --"))}
 	case proto.HookEnded:
 		return p.hook(b)
 	case proto.SessionReset:
-		return []string{p.style.dim(fmt.Sprintf("session %s (%s)", visible.Line(b.New), visible.Line(b.Trigger)))}
+		return []string{p.style.Dim(fmt.Sprintf("session %s (%s)", visible.Line(b.New), visible.Line(b.Trigger)))}
 	case proto.Ended:
 		if b.Reason == proto.EndHook && b.Detail != "" {
-			return []string{p.style.yellow("stopped by a hook: " + visible.Line(b.Detail))}
+			return []string{p.style.Yellow("stopped by a hook: " + visible.Line(b.Detail))}
 		}
 	case proto.AskClosed:
 		return p.askClosed(b)
 	case proto.Activity, proto.Queued, proto.Shaped, proto.HookStarted, proto.Terminal, proto.Ask:
 		// shown elsewhere: in the draft's surroundings, or as a question
 	case proto.Other:
-		return []string{p.style.dim("(" + visible.Line(b.Kind) + ")")}
+		return []string{p.style.Dim("(" + visible.Line(b.Kind) + ")")}
 	}
 	return nil
 }
@@ -69,11 +70,11 @@ func thousands(n int) string {
 }
 
 func (p *Printer) denied(who string, b proto.Denied) []string {
-	text := fmt.Sprintf("%s %s%s refused: %s", p.style.sign("⊘", "!"), who, visible.Line(b.Tool), visible.Line(b.Message))
+	text := fmt.Sprintf("%s %s%s refused: %s", p.style.Sign("⊘", "!"), who, visible.Line(b.Tool), visible.Line(b.Message))
 	if b.Rule != "" {
 		text += "; it would need the rule " + visible.Line(b.Rule)
 	}
-	return wrap(p.style.yellow(text), p.cells())
+	return screen.Wrap(p.style.Yellow(text), p.cells())
 }
 
 // notify prints a notice; the same one within a minute is not said again.
@@ -86,13 +87,13 @@ func (p *Printer) notify(b proto.Notice) []string {
 	text := visible.Line(b.Text)
 	switch b.Level {
 	case "error":
-		text = p.style.red("error: " + text)
+		text = p.style.Red("error: " + text)
 	case "warning":
-		text = p.style.yellow("warning: " + text)
+		text = p.style.Yellow("warning: " + text)
 	default:
-		text = p.style.dim(text)
+		text = p.style.Dim(text)
 	}
-	return wrap(text, p.cells())
+	return screen.Wrap(text, p.cells())
 }
 
 func (p *Printer) compacting(b proto.Compacting) []string {
@@ -104,7 +105,7 @@ func (p *Printer) compacting(b proto.Compacting) []string {
 	if b.Error == "" {
 		return nil
 	}
-	return wrap(p.style.red("error: compaction: "+visible.Line(b.Error)), p.cells())
+	return screen.Wrap(p.style.Red("error: compaction: "+visible.Line(b.Error)), p.cells())
 }
 
 func (p *Printer) hook(b proto.HookEnded) []string {
@@ -118,7 +119,7 @@ func (p *Printer) hook(b proto.HookEnded) []string {
 	if out := visible.Line(b.Stderr); out != "" {
 		text += ": " + out
 	}
-	return wrap(p.style.yellow(visible.Line(text)), p.cells())
+	return screen.Wrap(p.style.Yellow(visible.Line(text)), p.cells())
 }
 
 // askClosed says who decided, where it was not the person at this surface.
@@ -127,9 +128,9 @@ func (p *Printer) askClosed(b proto.AskClosed) []string {
 	case b.By == surfaceID:
 		return nil
 	case b.By != "":
-		return []string{p.style.dim(visible.Line("decided by " + b.By + ": " + b.Behavior))}
+		return []string{p.style.Dim(visible.Line("decided by " + b.By + ": " + b.Behavior))}
 	case b.Why != "":
-		return []string{p.style.dim("question withdrawn: " + visible.Line(b.Why))}
+		return []string{p.style.Dim("question withdrawn: " + visible.Line(b.Why))}
 	}
 	return nil
 }
@@ -163,20 +164,20 @@ func (p *Printer) taskBegan(t proto.Task) []string {
 	if t.Backgrounded {
 		where = " in the background"
 	}
-	return []string{p.style.dim(fmt.Sprintf("%s %s%s: %s", p.style.sign("▸", ">"), visible.Line(t.Kind), where, visible.Line(t.Description)))}
+	return []string{p.style.Dim(fmt.Sprintf("%s %s%s: %s", p.style.Sign("▸", ">"), visible.Line(t.Kind), where, visible.Line(t.Description)))}
 }
 
 func (p *Printer) taskEnded(b proto.TaskEnded) []string {
 	t := b.Task
 	text := fmt.Sprintf("%s %s: %s", visible.Line(t.Kind), visible.Line(t.Status), visible.Line(t.Description))
 	if p.style.Signs {
-		text = p.style.outcome(t.Status) + " " + text
+		text = p.style.Outcome(t.Status) + " " + text
 	}
 	if t.ExitCode != nil && *t.ExitCode != 0 {
 		text += fmt.Sprintf(" (exit code %d)", *t.ExitCode)
 	}
 	if t.StartMS > 0 && t.EndMS > t.StartMS {
-		text += p.style.dim(p.style.sign(" · ", ", ") + seconds(float64(t.EndMS-t.StartMS)/1000))
+		text += p.style.Dim(p.style.Sign(" · ", ", ") + seconds(float64(t.EndMS-t.StartMS)/1000))
 	}
 	if t.Error != "" {
 		text += ": " + visible.Line(t.Error)
@@ -203,17 +204,17 @@ func (p *Printer) todosChanged(items []proto.Todo) []string {
 func (p *Printer) todoLine(t proto.Todo) string {
 	switch t.Status {
 	case "completed":
-		return p.style.green(p.style.sign("  ☒ ", "  [x] ")) + p.style.dim(visible.Line(t.Subject))
+		return p.style.Green(p.style.Sign("  ☒ ", "  [x] ")) + p.style.Dim(visible.Line(t.Subject))
 	case "in_progress":
-		return p.style.sign("  ▸ ", "  [>] ") + p.style.bold(visible.Line(t.Subject))
+		return p.style.Sign("  ▸ ", "  [>] ") + p.style.Bold(visible.Line(t.Subject))
 	}
-	return p.style.sign("  ☐ ", "  [ ] ") + visible.Line(t.Subject)
+	return p.style.Sign("  ☐ ", "  [ ] ") + visible.Line(t.Subject)
 }
 
 // TodoList is the model's whole list.
 func (p *Printer) TodoList() []string {
 	if len(p.todos) == 0 {
-		return []string{p.style.dim("no todos")}
+		return []string{p.style.Dim("no todos")}
 	}
 	var out []string
 	for _, t := range p.todos {

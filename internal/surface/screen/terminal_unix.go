@@ -1,6 +1,6 @@
 //go:build unix
 
-package plain
+package screen
 
 import (
 	"errors"
@@ -38,6 +38,7 @@ func OpenTerminal(in, out *os.File) (Terminal, error) {
 	return t, nil
 }
 
+// Raw implements Terminal.
 func (t *osTerminal) Raw(on bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,8 +124,10 @@ func (t *osTerminal) mend(p []byte) {
 	}
 }
 
+// Write implements Terminal.
 func (t *osTerminal) Write(p []byte) (int, error) { return t.out.Write(p) }
 
+// Size implements Terminal.
 func (t *osTerminal) Size() (int, int) {
 	w, h, err := term.GetSize(int(t.out.Fd()))
 	if err != nil || w <= 0 || h <= 0 {
@@ -139,23 +142,28 @@ func Signals() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGWINCH, syscall.SIGCONT}
 }
 
-func isResize(s os.Signal) bool   { return s == syscall.SIGWINCH }
-func isContinue(s os.Signal) bool { return s == syscall.SIGCONT }
+// IsResize reports whether a signal tells of another size of the window.
+func IsResize(s os.Signal) bool { return s == syscall.SIGWINCH }
 
-// stopper holds back the terminal's stop signal until the modes are undone.
-type stopper struct {
+// IsContinue reports whether a signal tells that the process goes on after a stop.
+func IsContinue(s os.Signal) bool { return s == syscall.SIGCONT }
+
+// Stopper holds back the terminal's stop signal until the modes are undone.
+type Stopper struct {
 	C    chan os.Signal // somebody asks us to stop
 	cont chan os.Signal
 }
 
-func newStopper() *stopper {
-	s := &stopper{C: make(chan os.Signal, 1), cont: make(chan os.Signal, 1)}
+// NewStopper begins to hold the stop signal back.
+func NewStopper() *Stopper {
+	s := &Stopper{C: make(chan os.Signal, 1), cont: make(chan os.Signal, 1)}
 	signal.Notify(s.C, syscall.SIGTSTP)
 	signal.Notify(s.cont, syscall.SIGCONT)
 	return s
 }
 
-func (s *stopper) close() {
+// Close lets the signal through again.
+func (s *Stopper) Close() {
 	signal.Stop(s.C)
 	signal.Stop(s.cont)
 }
@@ -163,12 +171,12 @@ func (s *stopper) close() {
 // errNoShell says that stopping would be for ever.
 var errNoShell = errors.New("there is no shell to go back to")
 
-// halt stops the process group as the terminal's own Ctrl-Z would, and returns when it goes on. It
+// Halt stops the process group as the terminal's own Ctrl-Z would, and returns when it goes on. It
 // uses the signal that cannot be caught, because the runtime does not give up the one it once
 // caught (signal.Reset leaves its handler in place). So it must see by itself, as the system
 // would, whether a shell is there to let the group go on: a group led by the session's own leader
 // has none.
-func (s *stopper) halt() error {
+func (s *Stopper) Halt() error {
 	sid, err := unix.Getsid(0)
 	if err != nil {
 		return fmt.Errorf("find the session's leader: %w", err)

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package plain
+package screen
 
 // waiting knows nothing of what was typed before.
 func waiting(int) int { return 0 }

@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import (
 	"bytes"
@@ -24,10 +24,10 @@ const (
 	burstGap   = 3 * time.Millisecond
 )
 
-// keyParser turns the bytes of a terminal into keys. The bytes may be cut anywhere: inside a
+// KeyParser turns the bytes of a terminal into keys. The bytes may be cut anywhere: inside a
 // character, an escape sequence, or the end marker of a paste. It reads no clock; it is told when
 // bytes came.
-type keyParser struct {
+type KeyParser struct {
 	rest    []byte    // begun character or sequence
 	paste   []byte    // bracketed paste so far
 	pasting bool      // inside a bracketed paste
@@ -41,7 +41,7 @@ var (
 )
 
 // Feed takes bytes that came together.
-func (k *keyParser) Feed(data []byte, at time.Time) []Key {
+func (k *KeyParser) Feed(data []byte, at time.Time) []Key {
 	if !k.pasting && len(k.rest) == 0 && k.unmarked(data, at) {
 		more := k.bursting(at)
 		k.burstAt = at
@@ -76,7 +76,7 @@ func addKey(out []Key, key Key) []Key {
 // unmarked reports whether bytes are a paste without markers: many at once with a line end in
 // their midst, or close behind such. A long line typed by a program and sent with its Enter is
 // none.
-func (k *keyParser) unmarked(data []byte, at time.Time) bool {
+func (k *KeyParser) unmarked(data []byte, at time.Time) bool {
 	if bytes.IndexByte(data, 0x1b) >= 0 {
 		return false
 	}
@@ -88,15 +88,15 @@ func (k *keyParser) unmarked(data []byte, at time.Time) bool {
 }
 
 // bursting reports whether bytes come so close behind an unmarked paste that they belong to it.
-func (k *keyParser) bursting(at time.Time) bool {
+func (k *KeyParser) bursting(at time.Time) bool {
 	return !k.burstAt.IsZero() && at.Sub(k.burstAt) < burstGap
 }
 
 // Waiting reports whether a lone escape or a begun sequence waits for more bytes.
-func (k *keyParser) Waiting() bool { return !k.pasting && len(k.rest) > 0 && k.rest[0] == 0x1b }
+func (k *KeyParser) Waiting() bool { return !k.pasting && len(k.rest) > 0 && k.rest[0] == 0x1b }
 
 // Flush tells that no more bytes came in time: a lone escape is the key.
-func (k *keyParser) Flush() []Key {
+func (k *KeyParser) Flush() []Key {
 	if !k.Waiting() {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (k *keyParser) Flush() []Key {
 }
 
 // next takes one key from the bytes. more is false when they do not suffice.
-func (k *keyParser) next() (key Key, more bool) {
+func (k *KeyParser) next() (key Key, more bool) {
 	if k.pasting {
 		return k.nextPaste()
 	}
@@ -174,7 +174,7 @@ func control(c byte) (string, bool) {
 	return "", false
 }
 
-func (k *keyParser) nextPaste() (Key, bool) {
+func (k *KeyParser) nextPaste() (Key, bool) {
 	from := max(0, k.scanned-len(pasteEnd)+1)
 	i := bytes.Index(k.paste[from:], pasteEnd)
 	if i < 0 {
@@ -195,7 +195,7 @@ func pasted(b []byte) string {
 }
 
 // nextEscape reads what begins with an escape.
-func (k *keyParser) nextEscape() (Key, bool) {
+func (k *KeyParser) nextEscape() (Key, bool) {
 	b := k.rest
 	if len(b) == 1 {
 		return Key{}, false
@@ -231,7 +231,7 @@ func (k *keyParser) nextEscape() (Key, bool) {
 }
 
 // skipString skips a reply that ends in ST or BEL, so that it never becomes text.
-func (k *keyParser) skipString() (Key, bool) {
+func (k *KeyParser) skipString() (Key, bool) {
 	for i := 2; i < len(k.rest); i++ {
 		if k.rest[i] == 0x07 {
 			k.rest = k.rest[i+1:]
@@ -249,7 +249,7 @@ func (k *keyParser) skipString() (Key, bool) {
 }
 
 // nextCSI reads a control sequence whose parameters begin at the given place.
-func (k *keyParser) nextCSI(start int, prefix string) (Key, bool) {
+func (k *KeyParser) nextCSI(start int, prefix string) (Key, bool) {
 	b := k.rest
 	if bytes.HasPrefix(b[start-2:], pasteBegin) {
 		k.pasting, k.paste, k.rest = true, append([]byte(nil), b[start-2+len(pasteBegin):]...), nil

@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func parse(p *keyParser, reads ...string) string {
+func parse(p *KeyParser, reads ...string) string {
 	var out []string
 	at := time.Unix(0, 0)
 	for _, r := range reads {
@@ -81,7 +81,7 @@ func TestKeys(t *testing.T) {
 		"\x1f\x1d":             "ctrl+_ ctrl+]",
 	} {
 		t.Run(fmt.Sprintf("%q", in), func(t *testing.T) {
-			if got := parse(&keyParser{}, in); got != want {
+			if got := parse(&KeyParser{}, in); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
@@ -90,13 +90,13 @@ func TestKeys(t *testing.T) {
 
 func TestBytesMayBeCutAnywhereInKeys(t *testing.T) {
 	in := "aé漢\x1b[1;5C\x1b[200~p\r\nq\x1b[201~\x1b]11;x\x07\x1bb\x1b[13;2uz"
-	want := parse(&keyParser{}, in)
+	want := parse(&KeyParser{}, in)
 	for cut := 1; cut < len(in); cut++ {
-		if got := parse(&keyParser{}, in[:cut], in[cut:]); join(got) != join(want) {
+		if got := parse(&KeyParser{}, in[:cut], in[cut:]); join(got) != join(want) {
 			t.Errorf("cut at %d: got %s, want %s", cut, got, want)
 		}
 	}
-	if got := parse(&keyParser{}, strings.Split(strings.ReplaceAll(in, "é漢", ""), "")...); join(got) != join(parse(&keyParser{}, strings.ReplaceAll(in, "é漢", ""))) {
+	if got := parse(&KeyParser{}, strings.Split(strings.ReplaceAll(in, "é漢", ""), "")...); join(got) != join(parse(&KeyParser{}, strings.ReplaceAll(in, "é漢", ""))) {
 		t.Errorf("byte by byte: %s", got)
 	}
 }
@@ -106,10 +106,10 @@ func join(s string) string { return strings.ReplaceAll(s, `" text:"`, "") }
 
 func TestALineTypedByAProgramIsNoPaste(t *testing.T) {
 	line := "explain the shape of this repository to me"
-	if got := parse(&keyParser{}, line+"\r"); got != fmt.Sprintf("text:%q enter", line) {
+	if got := parse(&KeyParser{}, line+"\r"); got != fmt.Sprintf("text:%q enter", line) {
 		t.Errorf("got %s", got)
 	}
-	if got := parse(&keyParser{}, "one line and\ranother one behind it"); got != `paste:"one line and\nanother one behind it"` {
+	if got := parse(&KeyParser{}, "one line and\ranother one behind it"); got != `paste:"one line and\nanother one behind it"` {
 		t.Errorf("got %s", got)
 	}
 }
@@ -122,7 +122,7 @@ func TestNothingTypedIsLostOrMadeUp(t *testing.T) {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "cut")
 			reads, rest = append(reads, rest[:n]), rest[n:]
 		}
-		var p keyParser
+		var p KeyParser
 		got := ""
 		for _, r := range reads {
 			for _, k := range p.Feed([]byte(r), time.Unix(0, 0)) {
@@ -142,7 +142,7 @@ func FuzzKeys(f *testing.F) {
 		if len(data) == 0 {
 			return
 		}
-		var p keyParser
+		var p KeyParser
 		var e Editor
 		cut = (cut & 0x7fffffff) % len(data)
 		at := time.Unix(0, 0)

@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import (
 	"fmt"
@@ -392,6 +392,20 @@ func (e *Editor) cut(k Key) bool {
 	return true
 }
 
+// Replace puts text in the place of the last bytes before the cursor.
+func (e *Editor) Replace(bytes int, text string) {
+	e.change(false)
+	for bytes > 0 && e.pos > 0 {
+		bytes -= len(e.cells[e.pos-1].content())
+		e.pos--
+		e.cells = append(e.cells[:e.pos:e.pos], e.cells[e.pos+1:]...)
+	}
+	e.insert(text)
+}
+
+// CutAll empties the draft; what it held can be put back.
+func (e *Editor) CutAll() { e.kill(0, len(e.cells)) }
+
 // Continue replaces a backslash before the cursor by a line end and reports whether there was
 // one: a way to write several lines on any terminal.
 func (e *Editor) Continue() bool {
@@ -401,48 +415,6 @@ func (e *Editor) Continue() bool {
 	e.change(false)
 	e.cells[e.pos-1] = cell{text: "\n"}
 	return true
-}
-
-// place is one drawn cell of the draft.
-type place struct {
-	row, col int
-}
-
-// layout draws the draft for a window: its rows, and where each cell stands.
-func (e *Editor) layout(cells int) (rows []string, places []place) {
-	cells = max(cells, 1)
-	var row strings.Builder
-	col := 0
-	places = make([]place, 0, len(e.cells)+1)
-	newRow := func() {
-		rows = append(rows, row.String())
-		row.Reset()
-		col = 0
-	}
-	for _, c := range e.cells {
-		if c.text == "\n" {
-			places = append(places, place{len(rows), col})
-			newRow()
-			continue
-		}
-		shown := c.shown()
-		w := width(shown)
-		if w > cells {
-			shown = clip(shown, cells)
-			w = width(shown)
-		}
-		if col+w > cells {
-			newRow()
-		}
-		places = append(places, place{len(rows), col})
-		row.WriteString(shown)
-		col += w
-	}
-	if col >= cells {
-		newRow()
-	}
-	places = append(places, place{len(rows), col})
-	return append(rows, row.String()), places
 }
 
 func (c cell) shown() string {
@@ -463,33 +435,4 @@ func size(n int) string {
 		return fmt.Sprintf("%d kB", (n+500)/1000)
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-}
-
-// vertical moves a row up or down on the screen and reports whether there was one.
-func (e *Editor) vertical(down bool, cells int) bool {
-	_, places := e.layout(cells)
-	at := places[e.pos]
-	goal := e.goal
-	if goal == 0 {
-		goal = at.col + 1
-	}
-	want := at.row - 1
-	if down {
-		want = at.row + 1
-	}
-	if want < 0 || want > places[len(places)-1].row {
-		return false
-	}
-	best := -1
-	for i, p := range places {
-		if p.row == want && (best < 0 || p.col < goal) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return false
-	}
-	e.moved(best)
-	e.goal = goal
-	return true
 }

@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import (
 	"strings"
@@ -27,13 +27,13 @@ func (m *mdRenderer) table(n *east.Table, cells int) []string {
 	if total-3 > cells {
 		return m.tableAsList(head, rows, cells)
 	}
-	sep := m.style.dim(m.style.sign(" │ ", " | "))
-	out := []string{joinCells(head, widths, n.Alignments, sep, m.style.bold)}
+	sep := m.style.Dim(m.style.Sign(" │ ", " | "))
+	out := []string{joinCells(head, widths, n.Alignments, sep, m.style.Bold)}
 	rule := make([]string, len(widths))
 	for i, w := range widths {
-		rule[i] = strings.Repeat(m.style.sign("─", "-"), w)
+		rule[i] = strings.Repeat(m.style.Sign("─", "-"), w)
 	}
-	out = append(out, m.style.dim(strings.Join(rule, m.style.sign("─┼─", "-+-"))))
+	out = append(out, m.style.Dim(strings.Join(rule, m.style.Sign("─┼─", "-+-"))))
 	for _, row := range rows {
 		out = append(out, joinCells(row, widths, n.Alignments, sep, func(s string) string { return s }))
 	}
@@ -53,7 +53,7 @@ func columnWidths(head []string, rows [][]string) []int {
 	for _, row := range append([][]string{head}, rows...) {
 		for i, cell := range row {
 			if i < len(widths) {
-				widths[i] = max(widths[i], width(cell))
+				widths[i] = max(widths[i], Width(cell))
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func joinCells(row []string, widths []int, align []east.Alignment, sep string, l
 		if i < len(row) {
 			cell = row[i]
 		}
-		gap := w - width(cell)
+		gap := w - Width(cell)
 		left := 0
 		if i < len(align) {
 			switch align[i] {
@@ -92,9 +92,9 @@ func (m *mdRenderer) tableAsList(head []string, rows [][]string, cells int) []st
 		for j, cell := range row {
 			name := ""
 			if j < len(head) && head[j] != "" {
-				name = m.style.bold(head[j]) + ": "
+				name = m.style.Bold(head[j]) + ": "
 			}
-			out = append(out, wrap(name+cell, cells)...)
+			out = append(out, Wrap(name+cell, cells)...)
 		}
 	}
 	return out

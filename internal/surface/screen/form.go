@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import (
 	"encoding/json"

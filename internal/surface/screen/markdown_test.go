@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import (
 	"fmt"
@@ -61,7 +61,7 @@ func TestATableTooWideBecomesAList(t *testing.T) {
 }
 
 func TestStylesOpenAtABreakAreClosedAndOpenedAnew(t *testing.T) {
-	for _, l := range markdown("**bold words that wrap** and `code that wraps too`", 12, Style{Bold: true, Color: true}) {
+	for _, l := range markdown("**bold words that wrap** and `code that wraps too`", 12, Style{Attributes: true, Color: true}) {
 		if strings.Contains(l, "\x1b") && !strings.HasSuffix(l, "m") {
 			t.Errorf("%q does not end its styles", l)
 		}
@@ -94,7 +94,7 @@ func genMarkdown() *rapid.Generator[string] {
 
 // streamed renders text that comes in the given pieces.
 func streamedLines(pieces []string, cells int) []string {
-	s := mdStream{}
+	s := MarkdownStream{}
 	var out []string
 	for _, p := range pieces {
 		out = append(out, s.Add(p, cells)...)
@@ -143,7 +143,7 @@ func TestTheStreamRendersAsTheWholeDoes(t *testing.T) {
 }
 
 func TestFinishedBlocksComeAtOnce(t *testing.T) {
-	s := mdStream{}
+	s := MarkdownStream{}
 	for _, step := range []struct{ add, want string }{
 		{"para", ""},
 		{"graph\n", ""},
@@ -179,17 +179,17 @@ func FuzzMarkdown(f *testing.F) {
 func TestKF099_WidthsAndScripts(t *testing.T) {
 	text := "漢字かな交じり文 e\u0301e\u0301 👩‍👩‍👧‍👦 🇩🇪🇫🇷 a\u202fb שלום\tx \xff end"
 	for cells := 1; cells <= 200; cells++ {
-		for _, l := range wrap(visible.Text(text), cells) {
+		for _, l := range Wrap(visible.Text(text), cells) {
 			if w := ansi.StringWidth(l); w > max(cells, 2) {
 				t.Fatalf("width %d: %q takes %d", cells, l, w)
 			}
 		}
-		_ = markdown("| "+text+" | b |\n|---|---|\n| 1 | "+text+" |", cells, Style{Signs: true, Bold: true, Color: true})
+		_ = markdown("| "+text+" | b |\n|---|---|\n| 1 | "+text+" |", cells, Style{Signs: true, Attributes: true, Color: true})
 		var e Editor
 		e.Insert(text)
 		rows, places := e.layout(cells)
 		for i, r := range rows {
-			if w := width(r); w > max(cells, 1) {
+			if w := Width(r); w > max(cells, 1) {
 				t.Fatalf("width %d: row %d %q takes %d", cells, i, r, w)
 			}
 		}
@@ -204,7 +204,7 @@ func TestKF099_WidthsAndScripts(t *testing.T) {
 func TestOutputOfCommands(t *testing.T) {
 	in := "\x1b[32mgreen\x1b[0m\r\n10%\r50%\r100%\nbad \x1b[2J\n\n"
 	want := "green|100%|bad \\x1B[2J"
-	if got := strings.Join(outputLines(in), "|"); got != want {
+	if got := strings.Join(OutputLines(in), "|"); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -214,12 +214,12 @@ func BenchmarkMarkdown8kB(b *testing.B) {
 	text := strings.Repeat(strings.Repeat(para, 6)+"\n\n- item one\n- item two\n\n", 16)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		markdown(text, 80, Style{Bold: true, Color: true, Signs: true})
+		markdown(text, 80, Style{Attributes: true, Color: true, Signs: true})
 	}
 }
 
 func BenchmarkStreamDelta(b *testing.B) {
-	s := mdStream{}
+	s := MarkdownStream{}
 	s.Add(strings.Repeat("words and words ", 6000), 80) // an open paragraph of 100 kB
 	b.ReportAllocs()
 	n := 0

@@ -1,21 +1,21 @@
-package plain
+package screen
 
 import (
 	"strings"
 )
 
-// mdStream renders an answer while it comes. A block is given out when nothing that may follow can
+// MarkdownStream renders an answer while it comes. A block is given out when nothing that may follow can
 // change it; inside a fence that is each line. What is given out depends on the text alone, never
 // on how it was cut into deltas.
-type mdStream struct {
-	style Style
+type MarkdownStream struct {
+	Style Style
 	rest  string // not given out yet; whole lines and at the end perhaps a begun one
 	fence string // the open fence's marker, empty outside
 	some  bool   // something was given out already
 }
 
 // Add takes more text and returns the lines that are final.
-func (s *mdStream) Add(text string, cells int) []string {
+func (s *MarkdownStream) Add(text string, cells int) []string {
 	s.rest += strings.ReplaceAll(text, "\r\n", "\n")
 	var out []string
 	for {
@@ -28,7 +28,7 @@ func (s *mdStream) Add(text string, cells int) []string {
 }
 
 // End returns the lines of what is left, and is ready for another answer.
-func (s *mdStream) End(cells int) []string {
+func (s *MarkdownStream) End(cells int) []string {
 	if s.rest != "" && !strings.HasSuffix(s.rest, "\n") {
 		s.rest += "\n"
 	}
@@ -40,12 +40,12 @@ func (s *mdStream) End(cells int) []string {
 		}
 		out = append(out, lines...)
 	}
-	*s = mdStream{style: s.style}
+	*s = MarkdownStream{Style: s.Style}
 	return out
 }
 
 // Tail is the end of the text that is not given out yet, at most so many bytes, for a preview.
-func (s *mdStream) Tail(most int) string {
+func (s *MarkdownStream) Tail(most int) string {
 	t := s.rest
 	if len(t) > most {
 		t = t[len(t)-most:]
@@ -57,7 +57,7 @@ func (s *mdStream) Tail(most int) string {
 }
 
 // next gives out one piece from the beginning of the rest, if one is final.
-func (s *mdStream) next(cells int, end bool) ([]string, bool) {
+func (s *MarkdownStream) next(cells int, end bool) ([]string, bool) {
 	if s.fence != "" {
 		return s.nextInFence()
 	}
@@ -69,7 +69,7 @@ func (s *mdStream) next(cells int, end bool) ([]string, bool) {
 	if marker, language, ok := fenceOpen(line); ok {
 		s.take(len(line) + 1)
 		s.fence = marker
-		return s.spaced(headLines(s.style, language)), true
+		return s.spaced(headLines(s.Style, language)), true
 	}
 	n := blockEnd(s.rest, end)
 	if n == 0 {
@@ -79,17 +79,17 @@ func (s *mdStream) next(cells int, end bool) ([]string, bool) {
 	if strings.TrimSpace(block) == "" {
 		return nil, true
 	}
-	return s.spaced(markdown(block, cells, s.style)), true
+	return s.spaced(markdown(block, cells, s.Style)), true
 }
 
-func (s *mdStream) take(n int) string {
+func (s *MarkdownStream) take(n int) string {
 	t := s.rest[:n]
 	s.rest = s.rest[n:]
 	return t
 }
 
 // spaced puts a blank line between this piece and the one before.
-func (s *mdStream) spaced(lines []string) []string {
+func (s *MarkdownStream) spaced(lines []string) []string {
 	if s.some {
 		lines = append([]string{""}, lines...)
 	}
@@ -104,7 +104,7 @@ func headLines(style Style, language string) []string {
 	return []string{style.codeHead(language)}
 }
 
-func (s *mdStream) nextInFence() ([]string, bool) {
+func (s *MarkdownStream) nextInFence() ([]string, bool) {
 	line, _, whole := strings.Cut(s.rest, "\n")
 	if !whole {
 		return nil, false
@@ -114,7 +114,7 @@ func (s *mdStream) nextInFence() ([]string, bool) {
 		s.fence = ""
 		return nil, true
 	}
-	return []string{s.style.codeLine(line)}, true
+	return []string{s.Style.codeLine(line)}, true
 }
 
 // fenceOpen reports whether a line at the margin opens a code fence, and its language.

@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func costly(source string) bool {
 func asSource(source string, cells int) []string {
 	var out []string
 	for l := range strings.SplitSeq(strings.TrimRight(source, "\n"), "\n") {
-		out = append(out, wrap(visible.Text(l), cells)...)
+		out = append(out, Wrap(visible.Text(l), cells)...)
 	}
 	return out
 }
@@ -87,9 +87,9 @@ func (m *mdRenderer) block(n ast.Node, cells int) []string {
 	case *ast.List:
 		return m.list(n, cells)
 	case *ast.Blockquote:
-		return m.indent(m.blocks(n, cells-2, false), m.style.dim(m.style.sign("│ ", "> ")), m.style.dim(m.style.sign("│ ", "> ")))
+		return m.indent(m.blocks(n, cells-2, false), m.style.Dim(m.style.Sign("│ ", "> ")), m.style.Dim(m.style.Sign("│ ", "> ")))
 	case *ast.ThematicBreak:
-		return []string{m.style.dim(m.style.sign("───", "---"))}
+		return []string{m.style.Dim(m.style.Sign("───", "---"))}
 	case *east.Table:
 		return m.table(n, cells)
 	}
@@ -105,13 +105,13 @@ func visibleLines(lines []string) []string {
 
 func (m *mdRenderer) heading(n *ast.Heading, cells int) []string {
 	title := m.inline(n)
-	if !m.style.Bold {
-		return wrap(strings.Repeat("#", n.Level)+" "+title, cells)
+	if !m.style.Attributes {
+		return Wrap(strings.Repeat("#", n.Level)+" "+title, cells)
 	}
 	if n.Level == 1 {
 		title = m.style.underline(title)
 	}
-	return wrap(m.style.bold(title), cells)
+	return Wrap(m.style.Bold(title), cells)
 }
 
 // prose wraps inline content; a hard break in the source stays one.
@@ -120,7 +120,7 @@ func (m *mdRenderer) prose(n ast.Node, cells int) []string {
 	if strings.TrimSpace(content) == "" {
 		return nil
 	}
-	return wrap(content, cells)
+	return Wrap(content, cells)
 }
 
 func (m *mdRenderer) rawLines(n ast.Node) []string {
@@ -144,20 +144,20 @@ func (m *mdRenderer) code(language string, lines []string) []string {
 	return out
 }
 
-func (s Style) codeHead(language string) string { return s.dim(visible.Text(language)) }
+func (s Style) codeHead(language string) string { return s.Dim(visible.Text(language)) }
 func (s Style) codeLine(line string) string     { return s.cyan(visible.Text(line)) }
 
 func (m *mdRenderer) list(n *ast.List, cells int) []string {
 	var out []string
 	number := n.Start
 	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-		marker := m.style.sign("• ", "- ")
+		marker := m.style.Sign("• ", "- ")
 		if n.IsOrdered() {
 			marker = fmt.Sprintf("%d%c ", number, n.Marker)
 			number++
 		}
-		pad := strings.Repeat(" ", width(marker))
-		lines := m.blocks(item, cells-width(marker), n.IsTight)
+		pad := strings.Repeat(" ", Width(marker))
+		lines := m.blocks(item, cells-Width(marker), n.IsTight)
 		if len(lines) == 0 {
 			lines = []string{""}
 		}
@@ -209,7 +209,7 @@ func (m *mdRenderer) span(n ast.Node) string {
 		return m.codeSpan(n)
 	case *ast.Emphasis:
 		if n.Level == 2 {
-			return m.marked(m.style.bold, "**", m.inline(n))
+			return m.marked(m.style.Bold, "**", m.inline(n))
 		}
 		return m.marked(m.style.italic, "*", m.inline(n))
 	case *east.Strikethrough:
@@ -264,7 +264,7 @@ func literal(s string, raw bool) string {
 
 // marked styles a text, or leaves the source's own marks where there are no styles.
 func (m *mdRenderer) marked(look func(string) string, mark, t string) string {
-	if !m.style.Bold {
+	if !m.style.Attributes {
 		return mark + t + mark
 	}
 	return look(t)
@@ -290,5 +290,5 @@ func (m *mdRenderer) link(label, target string) string {
 	if label == target || label == "" || "mailto:"+label == target {
 		return m.style.underline(target)
 	}
-	return m.style.underline(label) + m.style.dim(" ("+target+")")
+	return m.style.underline(label) + m.style.Dim(" ("+target+")")
 }

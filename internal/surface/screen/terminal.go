@@ -1,4 +1,4 @@
-package plain
+package screen
 
 // Terminal is the terminal a person sits at. The package's own [OpenTerminal] is the real one;
 // tests use a screen grid.
@@ -15,6 +15,6 @@ type Terminal interface {
 
 // What is switched on while a person types here, and off again in reverse order.
 const (
-	modesOn  = "\x1b[?2004h"                // bracketed paste
-	modesOff = "\x1b[?2004l\x1b[?25h\x1b[m" // and the cursor shown, no style left
+	ModesOn  = "\x1b[?2004h"                // bracketed paste
+	ModesOff = "\x1b[?2004l\x1b[?25h\x1b[m" // and the cursor shown, no style left
 )

@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// width is the number of cells a text takes.
-func width(s string) int { return ansi.StringWidth(s) }
+// Width is the number of cells a text takes.
+func Width(s string) int { return ansi.StringWidth(s) }
 
 // graphemes calls yield with each grapheme cluster of s and its width in cells.
 func graphemes(s string, yield func(cluster string, cells int)) {
@@ -21,23 +21,23 @@ func graphemes(s string, yield func(cluster string, cells int)) {
 	}
 }
 
-// clip cuts a text to a number of cells, with a mark.
-func clip(s string, cells int) string {
+// Clip cuts a text to a number of cells, with a mark.
+func Clip(s string, cells int) string {
 	if cells < 1 {
 		return ""
 	}
 	return ansi.Truncate(s, cells, "…")
 }
 
-// wrap breaks text into lines of at most so many cells. Styles open at a break are closed there
+// Wrap breaks text into lines of at most so many cells. Styles open at a break are closed there
 // and opened anew, so that each line stands for itself.
-func wrap(s string, cells int) []string {
+func Wrap(s string, cells int) []string {
 	if cells < 1 {
 		cells = 1
 	}
 	var out []string
 	for line := range strings.SplitSeq(ansi.Wrap(s, cells, ""), "\n") {
-		if width(line) <= cells {
+		if Width(line) <= cells {
 			out = append(out, line)
 			continue
 		}

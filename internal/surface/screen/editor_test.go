@@ -1,8 +1,9 @@
-package plain
+package screen
 
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -78,14 +79,14 @@ func TestVerticalMovesKeepTheirColumn(t *testing.T) {
 		down bool
 		want string
 	}{{false, "long line\nx"}, {false, "lon"}, {true, "long line\nx"}, {true, "long line\nx\nano"}} {
-		if !e.vertical(step.down, 40) {
+		if !e.Vertical(step.down, 40) {
 			t.Fatal("no row there")
 		}
 		if e.Before() != step.want {
 			t.Errorf("before %q, want %q", e.Before(), step.want)
 		}
 	}
-	if e.vertical(true, 40) {
+	if e.Vertical(true, 40) {
 		t.Error("a row below the last")
 	}
 }
@@ -220,11 +221,11 @@ func BenchmarkPaste10MB(b *testing.B) {
 	text := []byte("\x1b[200~" + strings.Repeat("0123456789abcde\n", 10<<20/16) + "\x1b[201~")
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		var p keyParser
+		var p KeyParser
 		var e Editor
 		for rest := text; len(rest) > 0; {
 			n := min(len(rest), 4096)
-			for _, k := range p.Feed(rest[:n], newClock().t) {
+			for _, k := range p.Feed(rest[:n], time.Unix(1, 0)) {
 				e.Key(k)
 			}
 			rest = rest[n:]

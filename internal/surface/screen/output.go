@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import (
 	"strings"
@@ -15,8 +15,8 @@ func lastState(line string) string {
 	return line
 }
 
-// outputLines are the lines of a command's output, safe to print.
-func outputLines(text string) []string {
+// OutputLines are the lines of a command's output, safe to print.
+func OutputLines(text string) []string {
 	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if text == "" {
 		return nil
@@ -46,16 +46,10 @@ func stripSGR(s string) string {
 		}
 		if j < len(s) && s[j] == 'm' {
 			b.WriteString(s[:i])
+			j++
 		} else {
 			b.WriteString(s[:j])
 		}
-		s = s[min(len(s), j+boolInt(j < len(s) && s[j] == 'm')):]
+		s = s[j:]
 	}
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -1,4 +1,4 @@
-package plain
+package screen
 
 import (
 	"encoding/json"
@@ -13,17 +13,18 @@ import (
 
 // guard is how long a question must have been on the screen before a key answers it. Keys typed
 // earlier were meant for the draft.
-const guard = 250 * time.Millisecond
+const AnswerGuard = 250 * time.Millisecond
 
-// question is one open question and how far its answering is.
-type question struct {
-	ask    proto.Ask
-	shown  time.Time // when it was painted
-	parts  []part    // the questions of an AskUserQuestion, or the fields of a form
+// Question is one open question and how far its answering is.
+type Question struct {
+	Ask    proto.Ask
+	by     string    // the surface that answers
+	Shown  time.Time // when it was painted
+	Parts  []part    // the questions of an AskUserQuestion, or the fields of a form
 	at     int       // part that is asked now
 	values map[string]any
-	reason bool                         // the person is writing why not
-	local  func(option string) []string // the face's own question: what to do; empty: nothing chosen
+	Reason bool                         // the person is writing why not
+	Local  func(option string) []string // the face's own question: what to do; empty: nothing chosen
 }
 
 // part is one thing to answer inside a question.
@@ -40,14 +41,14 @@ type part struct {
 
 type choice struct{ label, detail string }
 
-// newQuestion prepares a question for answering.
-func newQuestion(a proto.Ask) *question {
-	q := &question{ask: a, values: map[string]any{}}
+// NewQuestion prepares a question for answering at a surface.
+func NewQuestion(a proto.Ask, by string) *Question {
+	q := &Question{Ask: a, by: by, values: map[string]any{}}
 	switch a.Kind {
 	case proto.AskQuestion:
-		q.parts = questionParts(a.Input)
+		q.Parts = questionParts(a.Input)
 	case proto.AskForm:
-		q.parts = formParts(a.Schema)
+		q.Parts = formParts(a.Schema)
 	}
 	return q
 }
@@ -81,16 +82,16 @@ func questionParts(input json.RawMessage) []part {
 
 // options are the answers of a question about a right. Where none came with it, there are still
 // yes and no.
-func (q *question) options() []proto.Option {
-	if len(q.ask.Options) > 0 {
-		return q.ask.Options
+func (q *Question) options() []proto.Option {
+	if len(q.Ask.Options) > 0 {
+		return q.Ask.Options
 	}
 	return []proto.Option{{ID: "yes", Label: "Yes, once", Behavior: "allow"}, {ID: "no", Label: "No", Behavior: "deny"}}
 }
 
-// lines show the question, whole: nothing that would run is left out or hidden.
-func (q *question) lines(s Style, cells int) []string {
-	a := q.ask
+// Lines show the question, whole: nothing that would run is left out or hidden.
+func (q *Question) Lines(s Style, cells int) []string {
+	a := q.Ask
 	title := a.Title
 	if title == "" {
 		title = string(a.Kind)
@@ -98,25 +99,25 @@ func (q *question) lines(s Style, cells int) []string {
 			title = a.Tool + " asks for permission"
 		}
 	}
-	lead := s.sign("? ", "question: ")
+	lead := s.Sign("? ", "question: ")
 	out := []string{""}
-	out = append(out, wrap(s.bold(s.yellow(lead+visible.ExactLine(title))), cells)...)
+	out = append(out, Wrap(s.Bold(s.Yellow(lead+visible.ExactLine(title))), cells)...)
 	if a.Kind == proto.AskPlan {
 		out = append(out, markdown(planText(a), cells, s)...)
 	} else {
 		out = append(out, body(s, a, cells)...)
 	}
 	for _, u := range a.Understood {
-		out = append(out, "    "+s.sign("├ ", "- ")+visible.ExactLine(u))
+		out = append(out, "    "+s.Sign("├ ", "- ")+visible.ExactLine(u))
 	}
 	if a.Path != "" {
 		out = append(out, "  path: "+visible.ExactLine(a.Path))
 	}
 	if a.Reason != "" {
-		out = append(out, wrap(s.dim("  why: "+visible.ExactLine(a.Reason)), cells)...)
+		out = append(out, Wrap(s.Dim("  why: "+visible.ExactLine(a.Reason)), cells)...)
 	}
-	if len(q.parts) > 0 {
-		return append(out, q.partLines(s, cells)...)
+	if len(q.Parts) > 0 {
+		return append(out, q.PartLines(s, cells)...)
 	}
 	for i, o := range q.options() {
 		out = append(out, choiceLines(s, i+1, o.Label, o.Detail, cells)...)
@@ -129,9 +130,9 @@ func choiceLines(s Style, n int, label, detail string, cells int) []string {
 	mark := fmt.Sprintf("  %d  ", n)
 	text := visible.ExactLine(label)
 	if detail != "" {
-		text += s.dim("  " + visible.ExactLine(detail))
+		text += s.Dim("  " + visible.ExactLine(detail))
 	}
-	lines := wrap(text, max(cells-len(mark), 1))
+	lines := Wrap(text, max(cells-len(mark), 1))
 	for i := range lines {
 		if i == 0 {
 			lines[i] = mark + lines[i]
@@ -153,7 +154,7 @@ func body(s Style, a proto.Ask, cells int) []string {
 	}
 	var out []string
 	for _, l := range bodyLines(a) {
-		out = append(out, wrap(l, cells)...)
+		out = append(out, Wrap(l, cells)...)
 	}
 	return out
 }
@@ -188,7 +189,7 @@ func changeLines(s Style, a proto.Ask) []string {
 	}
 	switch {
 	case a.Tool == "Write" && in.Content != nil:
-		side("+", s.green, *in.Content)
+		side("+", s.Green, *in.Content)
 	case a.Tool == "Edit":
 		for _, e := range append([]edit{in.edit}, in.Edits...) {
 			if e.Old == "" && e.New == "" {
@@ -197,12 +198,12 @@ func changeLines(s Style, a proto.Ask) []string {
 			if e.All {
 				out = append(out, "    everywhere:")
 			}
-			side("-", s.red, e.Old)
-			side("+", s.green, e.New)
+			side("-", s.Red, e.Old)
+			side("+", s.Green, e.New)
 		}
 	}
 	if n := len(out) - changeRows; n > 0 {
-		out = append(out[:changeRows], fmt.Sprintf("    %s %d more lines", s.sign("…", "..."), n))
+		out = append(out[:changeRows], fmt.Sprintf("    %s %d more lines", s.Sign("…", "..."), n))
 	}
 	return out
 }
@@ -212,7 +213,7 @@ func changeLines(s Style, a proto.Ask) []string {
 func bodyLines(a proto.Ask) []string {
 	text := a.Text
 	if text == "" {
-		text = decisive(a.Input)
+		text = Decisive(a.Input)
 	}
 	if text == "" && len(a.Input) > 0 && string(a.Input) != "{}" {
 		text = string(a.Input)
@@ -237,15 +238,16 @@ func planText(a proto.Ask) string {
 	return a.Text
 }
 
-func (q *question) partLines(s Style, cells int) []string {
-	p := q.parts[q.at]
+// PartLines show the part that is asked now.
+func (q *Question) PartLines(s Style, cells int) []string {
+	p := q.Parts[q.at]
 	var out []string
-	if len(q.parts) > 1 {
-		out = append(out, s.dim(fmt.Sprintf("  %d of %d", q.at+1, len(q.parts))))
+	if len(q.Parts) > 1 {
+		out = append(out, s.Dim(fmt.Sprintf("  %d of %d", q.at+1, len(q.Parts))))
 	}
-	out = append(out, wrap("  "+s.bold(visible.ExactLine(p.text)), cells)...)
+	out = append(out, Wrap("  "+s.Bold(visible.ExactLine(p.text)), cells)...)
 	if p.detail != "" {
-		out = append(out, wrap(s.dim("  "+visible.ExactLine(p.detail)), cells)...)
+		out = append(out, Wrap(s.Dim("  "+visible.ExactLine(p.detail)), cells)...)
 	}
 	for i, c := range p.choices {
 		out = append(out, choiceLines(s, i+1, c.label, c.detail, cells)...)
@@ -253,15 +255,15 @@ func (q *question) partLines(s Style, cells int) []string {
 	return out
 }
 
-// hint says how to answer.
-func (q *question) hint() string {
-	if q.reason {
+// Hint says how to answer.
+func (q *Question) Hint() string {
+	if q.Reason {
 		return "why not? (Enter: no reason) "
 	}
-	if len(q.parts) == 0 {
+	if len(q.Parts) == 0 {
 		return fmt.Sprintf("answer 1-%d, n: no and say why, Esc: no and stop ", len(q.options()))
 	}
-	p := q.parts[q.at]
+	p := q.Parts[q.at]
 	switch {
 	case len(p.choices) > 0 && p.multi:
 		return fmt.Sprintf("numbers 1-%d with commas, or your own words: ", len(p.choices))
@@ -275,19 +277,19 @@ func (q *question) hint() string {
 	return "answer: "
 }
 
-// single reports whether one key without Enter answers now.
-func (q *question) single() bool { return len(q.parts) == 0 && !q.reason && len(q.options()) <= 9 }
+// Single reports whether one key without Enter answers now.
+func (q *Question) Single() bool { return len(q.Parts) == 0 && !q.Reason && len(q.options()) <= 9 }
 
-// verdict is what an answer comes to.
-type verdict struct {
-	answer *proto.Answer // to be sent
-	again  string        // why the answer cannot be taken
-	said   string        // what was chosen, for the record on the screen
-	open   string        // a file to be edited before the answer is sent; empty: none
+// Verdict is what an answer comes to.
+type Verdict struct {
+	Answer *proto.Answer // to be sent
+	Again  string        // why the answer cannot be taken
+	Said   string        // what was chosen, for the record on the screen
+	Open   string        // a file to be edited before the answer is sent; empty: none
 }
 
-// key answers by one key.
-func (q *question) key(k string) verdict {
+// Key answers by one key.
+func (q *Question) Key(k string) Verdict {
 	if n, err := strconv.Atoi(k); err == nil && n >= 1 && n <= len(q.options()) {
 		return q.choose(n - 1)
 	}
@@ -299,74 +301,74 @@ func (q *question) key(k string) verdict {
 			}
 		}
 	case "n":
-		q.reason = true
-		return verdict{}
+		q.Reason = true
+		return Verdict{}
 	}
-	return verdict{again: "that is none of the answers"}
+	return Verdict{Again: "that is none of the answers"}
 }
 
-func (q *question) choose(i int) verdict {
+func (q *Question) choose(i int) Verdict {
 	o := q.options()[i]
-	return verdict{
-		answer: &proto.Answer{ID: q.ask.ID, Behavior: o.Behavior, Option: o.ID, Updates: o.Updates, By: surfaceID},
-		said:   o.Label, open: o.Open,
+	return Verdict{
+		Answer: &proto.Answer{ID: q.Ask.ID, Behavior: o.Behavior, Option: o.ID, Updates: o.Updates, By: q.by},
+		Said:   o.Label, Open: o.Open,
 	}
 }
 
-// refuse answers no; stop ends the turn with it.
-func (q *question) refuse(message string, stop bool) verdict {
+// Refuse answers no; stop ends the turn with it.
+func (q *Question) Refuse(message string, stop bool) Verdict {
 	said := "No"
 	if message != "" {
 		said += ": " + message
 	}
-	return verdict{answer: &proto.Answer{ID: q.ask.ID, Behavior: "deny", Message: message, Interrupt: stop, By: surfaceID}, said: said}
+	return Verdict{Answer: &proto.Answer{ID: q.Ask.ID, Behavior: "deny", Message: message, Interrupt: stop, By: q.by}, Said: said}
 }
 
-// giveUp is Esc or Ctrl-C: no, and the turn stops; the face's own question just closes.
-func (q *question) giveUp() verdict {
-	if q.local != nil {
-		return verdict{answer: &proto.Answer{ID: q.ask.ID}}
+// GiveUp is Esc or Ctrl-C: no, and the turn stops; the face's own question just closes.
+func (q *Question) GiveUp() Verdict {
+	if q.Local != nil {
+		return Verdict{Answer: &proto.Answer{ID: q.Ask.ID}}
 	}
-	return q.refuse("", true)
+	return q.Refuse("", true)
 }
 
-// line answers by a typed line.
-func (q *question) line(text string) verdict {
+// Line answers by a typed line.
+func (q *Question) Line(text string) Verdict {
 	text = strings.TrimSpace(text)
 	switch {
-	case q.reason:
-		return q.refuse(text, false)
-	case len(q.parts) == 0:
+	case q.Reason:
+		return q.Refuse(text, false)
+	case len(q.Parts) == 0:
 		if rest, ok := strings.CutPrefix(text, "n "); ok {
-			return q.refuse(strings.TrimSpace(rest), false)
+			return q.Refuse(strings.TrimSpace(rest), false)
 		}
 		switch strings.ToLower(text) {
 		case "no":
-			return q.refuse("", false)
+			return q.Refuse("", false)
 		case "yes":
 			text = "y"
 		}
-		return q.key(text)
+		return q.Key(text)
 	}
-	value, err := q.parts[q.at].value(text)
+	value, err := q.Parts[q.at].value(text)
 	if err != nil {
-		return verdict{again: err.Error()}
+		return Verdict{Again: err.Error()}
 	}
 	if value != nil {
-		q.values[q.parts[q.at].key] = value
+		q.values[q.Parts[q.at].key] = value
 	}
-	if q.at++; q.at < len(q.parts) {
-		return verdict{said: text}
+	if q.at++; q.at < len(q.Parts) {
+		return Verdict{Said: text}
 	}
 	var values any = q.values
-	if q.ask.Kind == proto.AskQuestion {
+	if q.Ask.Kind == proto.AskQuestion {
 		values = map[string]any{"answers": q.values} // as the tool's input has them
 	}
 	raw, err := json.Marshal(values)
 	if err != nil {
-		return verdict{again: err.Error()}
+		return Verdict{Again: err.Error()}
 	}
-	return verdict{answer: &proto.Answer{ID: q.ask.ID, Behavior: "allow", Values: raw, By: surfaceID}, said: text}
+	return Verdict{Answer: &proto.Answer{ID: q.Ask.ID, Behavior: "allow", Values: raw, By: q.by}, Said: text}
 }
 
 // value reads the answer to one part; nil leaves it out.
@@ -427,4 +429,21 @@ func (p part) chosen(text string) (any, error) {
 		return nil, fmt.Errorf("choose one")
 	}
 	return strings.Join(labels, ", "), nil
+}
+
+// Decisive is the argument that says most of what a call does.
+func Decisive(input json.RawMessage) string {
+	var in map[string]any
+	if json.Unmarshal(input, &in) != nil {
+		return ""
+	}
+	for _, key := range []string{"command", "file_path", "notebook_path", "path", "pattern", "url", "query", "subject", "description", "skill", "prompt"} {
+		if key == "path" && in["pattern"] != nil {
+			continue
+		}
+		if s, ok := in[key].(string); ok && s != "" {
+			return s
+		}
+	}
+	return ""
 }
