@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/store"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
@@ -150,19 +151,9 @@ func (l looked) rebuild(info transcript.Info, loaded *transcript.Loaded) {
 	l.part.session.Set(func(*sessionState) *sessionState { return &now })
 }
 
-// FindSession is the id of a recorded conversation.
-func FindSession(o Options, session string) (string, error) {
-	places, err := findPlaces(o, environ(o))
-	if err != nil {
-		return "", err
-	}
-	info, err := findSession(shelfOf(places), o.Cwd, session)
-	return info.ID, err
-}
-
 // Snapshot is a state as JSON, with what may be secret hidden.
 func Snapshot(st *State) (json.RawMessage, error) {
-	raw, err := json.Marshal(st)
+	raw, err := store.Snapshot(st)
 	if err != nil {
 		return nil, err
 	}

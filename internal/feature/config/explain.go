@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"sort"
 	"strings"
 
@@ -78,54 +77,6 @@ func Explain(s *State, key string, sections ...Section) Explanation {
 	return e
 }
 
-// String is the explanation as "myelin config explain" prints it.
-func (e Explanation) String() string {
-	var b strings.Builder
-	switch {
-	case !e.Known && e.Nearest != "":
-		fmt.Fprintf(&b, "%s: unknown key; did you mean %q?\n", e.Key, e.Nearest)
-	case !e.Known:
-		fmt.Fprintf(&b, "%s: unknown key\n", e.Key)
-	case e.Value == nil:
-		fmt.Fprintf(&b, "%s is not set\n", e.Key)
-	default:
-		fmt.Fprintf(&b, "%s = %s\n  from %s\n", e.Key, e.Value, e.At)
-	}
-	if len(e.Parts) > 0 {
-		for _, p := range e.Parts {
-			name := string(p.Value)
-			if p.Key != "" {
-				name = p.Key + " = " + name
-			}
-			fmt.Fprintf(&b, "    %s  %s\n", name, p.At)
-			writeOver(&b, "      ", p.Over)
-		}
-	}
-	writeOver(&b, "  ", e.Over)
-	for _, i := range e.Ignored {
-		fmt.Fprintf(&b, "  without effect: %s at %s: %s\n", i.Key, i.At, i.Why)
-	}
-	for _, p := range e.Problems {
-		fmt.Fprintf(&b, "  problem: %s\n", p)
-	}
-	if e.Meaning != "" {
-		fmt.Fprintf(&b, "  %s\n", e.Meaning)
-	}
-	if e.Scopes != "" {
-		fmt.Fprintf(&b, "  %s; may stand in: %s\n", e.Type, e.Scopes)
-	}
-	if e.Start {
-		b.WriteString("  read once, when a session starts\n")
-	}
-	return b.String()
-}
-
-func writeOver(b *strings.Builder, indent string, over []Candidate) {
-	for _, c := range over {
-		fmt.Fprintf(b, "%sover %s from %s\n", indent, c.Value, c.At)
-	}
-}
-
 // Entry is one effective setting.
 type Entry struct {
 	Key   string
@@ -194,15 +145,4 @@ func equal(a, b *Node) bool {
 		}
 	}
 	return true
-}
-
-// StartKeys are the keys that are read once, when a session starts.
-func StartKeys() []string {
-	var out []string
-	for _, k := range Keys() {
-		if k.Start {
-			out = append(out, k.Name)
-		}
-	}
-	return out
 }

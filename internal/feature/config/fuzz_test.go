@@ -55,7 +55,7 @@ func FuzzSettings(f *testing.F) {
 			_, _ = s.Env()
 			_ = s.Hooks()
 			_ = List(s)
-			_ = Explain(s, "permissions.deny").String()
+			_ = Explain(s, "permissions.deny")
 			if folder := scope == origin.Project || scope == origin.Local; folder && view == (View{}) {
 				untrusted(t, s)
 			}

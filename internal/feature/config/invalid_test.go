@@ -221,7 +221,12 @@ func TestSections(t *testing.T) {
 		N int `json:"n"`
 	}
 	m.opts.Sections = []config.Section{
-		{Key: "statusLine", Check: config.Decoder[shape]()},
+		{Key: "statusLine", Check: func(raw json.RawMessage) []config.Fault {
+			if json.Unmarshal(raw, &shape{}) == nil {
+				return nil
+			}
+			return []config.Fault{{Message: "n is a string", Expected: "int"}}
+		}},
 		{Key: "mine.own", Type: config.TObject, Scopes: config.UserManaged, Merge: config.Replace, Kind: config.Plain},
 	}
 	m.put("home/.myelin/settings.json", `{"statusLine": {"n": "x"}, "mine": {"own": {"a": 1}, "other": 1}}`)

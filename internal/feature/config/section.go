@@ -2,8 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/origin"
@@ -36,32 +34,6 @@ type Fault struct {
 	Keep bool
 	// Grants says that the part would only have allowed something: nothing that forbids is lost.
 	Grants bool
-}
-
-// Decoder returns a Check that decodes into T by the rules of encoding/json.
-func Decoder[T any]() func(json.RawMessage) []Fault {
-	return func(value json.RawMessage) []Fault {
-		var v T
-		err := json.Unmarshal(value, &v)
-		if err == nil {
-			return nil
-		}
-		var te *json.UnmarshalTypeError
-		if errors.As(err, &te) && te.Field != "" {
-			return []Fault{{Message: fmt.Sprintf("%s is %s", te.Field, article(te.Value)), Expected: te.Type.String()}}
-		}
-		return []Fault{{Message: strings.TrimPrefix(err.Error(), "json: ")}}
-	}
-}
-
-func article(kind string) string {
-	switch {
-	case kind == "":
-		return "of another kind"
-	case strings.ContainsRune("aeiou", rune(kind[0])):
-		return "an " + kind
-	}
-	return "a " + kind
 }
 
 // Scopes is a set of scopes a key may stand in.

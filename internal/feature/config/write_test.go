@@ -324,7 +324,7 @@ func TestExplainAndList(t *testing.T) {
 	m.put("project/.myelin/settings.json", "{\n  \"model\": \"high\",\n  \"permissions\": {\"allow\": [\"B\"]}, \"apiKeyHelper\": \"x\"\n}")
 	s := m.load(config.View{Project: config.Plain | config.Allow})
 	text := func(key string) string {
-		return strings.ReplaceAll(config.Explain(s, key).String(), filepath.Dir(m.home)+"/", "")
+		return strings.ReplaceAll(explained(config.Explain(s, key)), filepath.Dir(m.home)+"/", "")
 	}
 	for key, want := range map[string]string{
 		"model":             "model = \"high\"\n  from project/.myelin/settings.json:2:12 (project)\n  over \"low\" from home/.myelin/settings.json:1:11 (user)\n",
@@ -346,4 +346,34 @@ func TestExplainAndList(t *testing.T) {
 	if diff := cmp.Diff([]string{`env={"KEY":"***"}`, `model="high"`, `permissions.allow=["A","B"]`}, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// explained is an explanation as text.
+func explained(e config.Explanation) string {
+	var b strings.Builder
+	over := func(indent string, lost []config.Candidate) {
+		for _, c := range lost {
+			fmt.Fprintf(&b, "%sover %s from %s\n", indent, c.Value, c.At)
+		}
+	}
+	switch {
+	case !e.Known:
+		fmt.Fprintf(&b, "%s: unknown key; did you mean %q?\n", e.Key, e.Nearest)
+	case e.Value == nil:
+		fmt.Fprintf(&b, "%s is not set\n", e.Key)
+	default:
+		fmt.Fprintf(&b, "%s = %s\n  from %s\n", e.Key, e.Value, e.At)
+	}
+	for _, p := range e.Parts {
+		fmt.Fprintf(&b, "    %s  %s\n", strings.TrimPrefix(p.Key+" = "+string(p.Value), " = "), p.At)
+		over("      ", p.Over)
+	}
+	over("  ", e.Over)
+	for _, i := range e.Ignored {
+		fmt.Fprintf(&b, "  without effect: %s at %s: %s\n", i.Key, i.At, i.Why)
+	}
+	for _, p := range e.Problems {
+		fmt.Fprintf(&b, "  problem: %s\n", p)
+	}
+	return b.String()
 }

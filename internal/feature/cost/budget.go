@@ -24,9 +24,6 @@ const (
 	Turn    Scope = "turn"
 )
 
-// Agent is the scope of one agent.
-func Agent(id string) Scope { return Scope("agent:" + id) }
-
 // Unit says what a budget counts.
 type Unit string
 

@@ -263,7 +263,7 @@ func TestBudgetScopesAndUnits(t *testing.T) {
 	s := open()
 	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	cost.SetBudget(s, cost.Turn, cost.Requests, 2)
-	cost.SetBudget(s, cost.Agent("a"), cost.Tokens, 100)
+	cost.SetBudget(s, cost.Scope("agent:a"), cost.Tokens, 100)
 	cost.SetBudget(s, cost.Session, cost.Time, 60)
 	cost.BeginTurn(s, start)
 	cost.Book(s, cost.Entry{Model: nano, Usage: msg.Usage{Input: 500}})

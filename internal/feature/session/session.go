@@ -129,11 +129,6 @@ func SetModel(s Slice, model string, fallbacks []string) {
 	})
 }
 
-// SetEffort changes the effort level; empty is the default.
-func SetEffort(s Slice, effort string) {
-	change(s, func(n *State) bool { return put(&n.Effort, effort) })
-}
-
 // Rename gives the session the user's name for it; empty takes it away.
 func Rename(s Slice, name string) {
 	change(s, func(n *State) bool { return put(&n.Name, name) })
@@ -142,17 +137,6 @@ func Rename(s Slice, name string) {
 // SetTitle gives the session a title made from its conversation.
 func SetTitle(s Slice, title string) {
 	change(s, func(n *State) bool { return put(&n.Title, title) })
-}
-
-// SetTags replaces the tags.
-func SetTags(s Slice, tags []string) {
-	change(s, func(n *State) bool {
-		if slices.Equal(n.Tags, tags) {
-			return false
-		}
-		n.Tags = slices.Clone(tags)
-		return true
-	})
 }
 
 // SetActivity tells whether a turn runs. While questions are open a running session requires

@@ -29,10 +29,8 @@ func TestSettingWhatIsSoIsNoChange(t *testing.T) {
 	for name, set := range map[string]func(){
 		"cwd":      func() { session.SetCwd(s, "/w") },
 		"model":    func() { session.SetModel(s, "a/b", []string{"c/d"}) },
-		"effort":   func() { session.SetEffort(s, "high") },
 		"name":     func() { session.Rename(s, "mine") },
 		"title":    func() { session.SetTitle(s, "about") },
-		"tags":     func() { session.SetTags(s, []string{"x"}) },
 		"activity": func() { session.SetActivity(s, session.Running) },
 		"become":   func() { session.Become(s, "id", "/p", "") },
 		"queue":    func() { session.Enqueue(s, session.Queued{ID: "q"}) },

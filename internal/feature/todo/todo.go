@@ -53,13 +53,6 @@ var ErrNotFound = errors.New("no such item")
 // Slice is this package's part of a state.
 type Slice = store.Slice[State]
 
-// Private returns a list of its own, for a subagent.
-func Private() Slice {
-	type root struct{ list *State }
-	s := store.New(root{&State{}}, nil, nil)
-	return store.Focus(s, func(r *root) *State { return r.list }, func(_ *root, l *State) *root { return &root{l} })
-}
-
 // Create adds a pending item with the given subject, description, active form and metadata; its
 // other fields are ignored. It returns the item with its id.
 func Create(s Slice, item Item) Item {
@@ -294,27 +287,6 @@ func Replace(s Slice, items []Item) (before, after []Item) {
 		return next
 	})
 	return before, after
-}
-
-// Release takes an owner off the items he has in progress, which are pending again, and returns
-// them: a worker that stops gives back what it began.
-func Release(s Slice, owner string) []Item {
-	var out []Item
-	s.Set(func(prev *State) *State {
-		out = nil
-		items := slices.Clone(prev.Items)
-		for i := range items {
-			if it := &items[i]; it.Owner == owner && it.Status == InProgress {
-				it.Owner, it.Status = "", Pending
-				out = append(out, *it)
-			}
-		}
-		if len(out) == 0 {
-			return prev
-		}
-		return &State{Items: items, HighWater: prev.HighWater}
-	})
-	return out
 }
 
 // Events returns the list as surfaces are told of it.

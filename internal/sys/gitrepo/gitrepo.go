@@ -189,24 +189,3 @@ func (r Repo) Branch() (name string, detached bool, err error) {
 	}
 	return strings.TrimPrefix(ref, "refs/heads/"), false, nil
 }
-
-// DefaultBranch is the branch the remote origin calls its default, as last fetched; empty when
-// that is not known.
-func (r Repo) DefaultBranch() string {
-	text, err := readSmall(filepath.Join(r.CommonDir, "refs", "remotes", "origin", "HEAD"))
-	if err != nil {
-		return ""
-	}
-	ref, ok := strings.CutPrefix(strings.TrimSpace(text), "ref:")
-	if !ok {
-		return ""
-	}
-	name, ok := strings.CutPrefix(strings.TrimSpace(ref), "refs/remotes/origin/")
-	if !ok {
-		return ""
-	}
-	return name
-}
-
-// ExcludeFile is the repository's private list of ignored files; it need not exist.
-func (r Repo) ExcludeFile() string { return filepath.Join(r.CommonDir, "info", "exclude") }

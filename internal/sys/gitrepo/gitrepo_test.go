@@ -84,15 +84,6 @@ func TestFindOrdinary(t *testing.T) {
 	if branch, detached, _ = want.Branch(); !detached || branch != git(t, dir, "rev-parse", "HEAD") {
 		t.Errorf("branch %q %t", branch, detached)
 	}
-	if want.DefaultBranch() != "" {
-		t.Error("a default branch without a remote")
-	}
-	clone := filepath.Join(filepath.Dir(dir), "clone")
-	git(t, dir, "checkout", "-q", "trunk")
-	git(t, filepath.Dir(dir), "clone", "-q", dir, clone)
-	if got := find(t, clone).DefaultBranch(); got != "trunk" {
-		t.Errorf("default branch is %q", got)
-	}
 }
 
 func TestFindNone(t *testing.T) {
@@ -122,9 +113,6 @@ func TestFindWorktreeAndSubmodule(t *testing.T) {
 	}
 	if branch, _, _ := r.Branch(); branch != "side" {
 		t.Errorf("branch %q", branch)
-	}
-	if got := r.ExcludeFile(); got != filepath.Join(main, ".git", "info", "exclude") {
-		t.Errorf("exclude file %s", got)
 	}
 	other := repo(t, filepath.Join(base, "other"))
 	git(t, main, "-c", "protocol.file.allow=always", "submodule", "add", "-q", other, "sub")

@@ -23,15 +23,6 @@ type Map[K ~string, V any] struct {
 	m *immutable.SortedMap[K, V] // nil: empty
 }
 
-// Collect returns a map of the pairs of seq; of equal keys the last one counts.
-func Collect[K ~string, V any](seq iter.Seq2[K, V]) Map[K, V] {
-	b := immutable.NewSortedMapBuilder[K, V](byBytes[K]{})
-	for k, v := range seq {
-		b.Set(k, v)
-	}
-	return Map[K, V]{b.Map()}
-}
-
 // Len returns the number of entries.
 func (m Map[K, V]) Len() int {
 	if m.m == nil {

@@ -164,17 +164,8 @@ func (f File) Save(next Text) (File, error) {
 	return f, nil
 }
 
-// Create writes a file that does not exist yet, with missing parent directories; its mode follows
-// the umask. A file that exists gives fs.ErrExist. A dangling link is followed.
-func Create(path string, t Text) (File, error) {
-	real, err := Real(path)
-	if err != nil {
-		return File{}, err
-	}
-	return CreateReal(path, real, t)
-}
-
-// CreateReal is Create where the caller knows, and has decided about, the real path: a link in it
+// CreateReal writes a file that does not exist yet, with missing parent directories; its mode follows
+// the umask. A file that exists gives fs.ErrExist. real is the path with links resolved: a link in it
 // gives [nolink.ErrLink].
 func CreateReal(path, real string, t Text) (File, error) {
 	dir, err := nolink.MkdirAll(filepath.Dir(real), 0o777)

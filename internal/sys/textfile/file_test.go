@@ -118,7 +118,7 @@ func TestKF019_SetgidFolderAndUmask(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := put(t, filepath.Join(t.TempDir(), "plain"), "", 0o666)
-	f, err := Create(filepath.Join(dir, "sub", "new"), text)
+	f, err := create(filepath.Join(dir, "sub", "new"), text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestKF019_SetgidFolderAndUmask(t *testing.T) {
 	if err != nil || f.Info.Mode() != want.Mode() {
 		t.Errorf("mode of a new file is %v, want that of the umask %v (%v)", f.Info.Mode(), want.Mode(), err)
 	}
-	if _, err := Create(f.Path, text); !errors.Is(err, fs.ErrExist) {
+	if _, err := create(f.Path, text); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Create over a file: %v", err)
 	}
 }
@@ -159,7 +159,7 @@ func TestSaveFollowsLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := FromString("made\n")
-	if _, err := Create(dangling, text); err != nil || content(t, filepath.Join(dir, "later")) != "made\n" {
+	if _, err := create(dangling, text); err != nil || content(t, filepath.Join(dir, "later")) != "made\n" {
 		t.Errorf("create through a dangling link: %v", err)
 	}
 }
@@ -370,4 +370,13 @@ func BenchmarkSplice(b *testing.B) {
 			}
 		})
 	}
+}
+
+// create is CreateReal for a path that may hold links.
+func create(path string, t Text) (File, error) {
+	real, err := Real(path)
+	if err != nil {
+		return File{}, err
+	}
+	return CreateReal(path, real, t)
 }

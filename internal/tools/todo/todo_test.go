@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/myelin-agent/myelin/internal/core/store"
+
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/todo"
@@ -25,7 +27,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{t: t, lists: map[string]todo.Slice{}, scopes: map[string]*tool.Scope{}}
 	b.world.List = func(s *tool.Scope) todo.Slice {
 		if b.lists[s.Agent] == nil {
-			b.lists[s.Agent] = todo.Private()
+			b.lists[s.Agent] = list()
 		}
 		return b.lists[s.Agent]
 	}
@@ -161,4 +163,11 @@ func TestNames(t *testing.T) {
 	if got := strings.Join(names, " "); got != "TaskCreate TaskGet TaskList TaskUpdate" {
 		t.Error(got)
 	}
+}
+
+// list is a list of its own.
+func list() todo.Slice {
+	type root struct{ list *todo.State }
+	s := store.New(root{&todo.State{}}, nil, nil)
+	return store.Focus(s, func(r *root) *todo.State { return r.list }, func(_ *root, l *todo.State) *root { return &root{l} })
 }
