@@ -8,6 +8,7 @@ TARGETS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 wind
 
 STATICCHECK := $(BIN)/staticcheck-2026.2.2
 GOFUMPT     := $(BIN)/gofumpt-0.12.0
+DEADCODE    := $(BIN)/deadcode-0.52.0
 
 .PHONY: help build install check test faults bench fuzz cross lint generate deps clean
 
@@ -23,10 +24,11 @@ install: ## install myelin into GOBIN
 check: lint ## formatting, vet, staticcheck, our analyzers, the rules of the house, all tests with -race
 	go test -race -tags storecheck -timeout 20m ./...
 
-lint: $(STATICCHECK) $(GOFUMPT)
+lint: $(STATICCHECK) $(GOFUMPT) $(DEADCODE)
 	@out="$$($(GOFUMPT) -l cmd internal)"; [ -z "$$out" ] || { echo "not formatted:"; echo "$$out"; exit 1; }
 	go vet ./...
 	$(STATICCHECK) ./...
+	build/deadcode.sh $(DEADCODE)
 	go build -o $(BIN)/immutable ./internal/lint/cmd/immutable
 	go vet -vettool=$(BIN)/immutable ./...
 
@@ -62,6 +64,9 @@ $(STATICCHECK):
 
 $(GOFUMPT):
 	GOBIN=$(BIN)/tmp go install mvdan.cc/gofumpt@v0.12.0 && mv $(BIN)/tmp/gofumpt $@
+
+$(DEADCODE):
+	GOBIN=$(BIN)/tmp go install golang.org/x/tools/cmd/deadcode@v0.52.0 && mv $(BIN)/tmp/deadcode $@
 
 clean:
 	rm -rf $(BIN)
