@@ -242,7 +242,7 @@ func (c *Confiner) Run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 		return bash.Run{}, err
 	}
 	cfg.Ignore = c.ignored(spec)
-	cfg.Keep, cfg.Watch = c.keep(spec.Label), c.hooksOf(spec.Label)
+	cfg.Keep, cfg.Watch = c.keep(spec.Text), opens(spec.Text, spec.Dir, c.given.Places)
 	release := c.given.Hold() // what it writes is checked before it is loaded
 	inside := bash.Confined(c.sys, c.given.Owner, func() sandbox.Config { return cfg }, func(notes []string) {
 		c.given.Notice(proto.Notice{Level: "warning", Text: "The sandbox: " + strings.Join(notes, "; ")})

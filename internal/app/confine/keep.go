@@ -56,21 +56,12 @@ func named(command string) (program, verb string, ok bool) {
 	return program, verb, known && slices.Contains(m.verbs, verb)
 }
 
-// hooksOf are the folders that a command may write although they are protected, since what it writes
-// there can be told: "pre-commit install" writes hooks of one form only.
-func (c *Confiner) hooksOf(command string) []string {
-	if program, verb, ok := named(command); ok && program == "pre-commit" && verb == "install" {
-		return []string{filepath.Join(c.given.Places.Start, ".git", "hooks")}
-	}
-	return nil
-}
-
 // keep decides which changes at watched places stay: a manager's own, and those a person wants.
 func (c *Confiner) keep(command string) func([]sandbox.Change) []sandbox.Change {
 	return func(changes []sandbox.Change) []sandbox.Change {
 		var kept, open []sandbox.Change
 		for _, change := range changes {
-			if own(command, change) && !c.reachesIn(change) {
+			if own(command, change) && !c.reachesIn(change) || plainModules(change) {
 				kept = append(kept, change)
 			} else {
 				open = append(open, change)

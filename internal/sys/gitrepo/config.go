@@ -4,7 +4,11 @@ import "strings"
 
 // inertConfig returns the first key of a configuration file that is not known to be inert, or the
 // first line that cannot be read as git reads it.
-func inertConfig(text string) *Obstacle {
+func inertConfig(text string) *Obstacle { return configObstacle(text, notInert) }
+
+// configObstacle returns the first key of a configuration file for which refuse gives a reason, or the first
+// line that cannot be read as git reads it.
+func configObstacle(text string, refuse func(section, sub, name, value string) string) *Obstacle {
 	p := configReader{text: strings.TrimPrefix(text, "\ufeff"), line: 1}
 	for {
 		p.skipBlank()
@@ -23,7 +27,7 @@ func inertConfig(text string) *Obstacle {
 			if !ok {
 				return &Obstacle{Line: at, Why: "is no entry that git would read"}
 			}
-			if why := notInert(p.name, p.sub, name, value); why != "" {
+			if why := refuse(p.name, p.sub, name, value); why != "" {
 				return &Obstacle{Line: at, Key: p.key(name), Why: why}
 			}
 		}

@@ -64,19 +64,6 @@ func Inert(dir string) *Obstacle {
 	}
 }
 
-// InertFolder is [Inert] for a folder that is itself the metadata of a repository, without a file that leads
-// to another one's.
-func InertFolder(dir string) *Obstacle {
-	if !isGitDir(dir) {
-		return &Obstacle{File: dir, Why: "is no whole repository"}
-	}
-	common := filepath.Join(dir, "commondir")
-	if _, err := os.Lstat(common); !errors.Is(err, fs.ErrNotExist) {
-		return &Obstacle{File: common, Why: "leads to another repository"}
-	}
-	return Repo{Root: dir, GitDir: dir, CommonDir: dir}.obstacle()
-}
-
 // inertAt looks at one folder on the way up. found tells that git stops here for certain; what git
 // might pass over is looked at and passed over, too.
 func inertAt(dir string) (found bool, o *Obstacle) {

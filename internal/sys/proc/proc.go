@@ -206,6 +206,7 @@ type Spec struct {
 	Stderr io.Writer  // like Stdout; the same value as Stdout: one stream, order kept
 	Files  []*os.File // become descriptors 3, 4, …; stay open here
 	Label  string     // one line for people and for the record
+	Text   string     // the command that Path, a shell, is given, as it was written; empty: it is none
 	Keep   bool       // may outlive its owner: see [Process.Release]
 	Wraps  bool       // only holds what it runs, which would die with it: the polite signal goes to the rest of its tree
 }

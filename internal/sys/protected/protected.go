@@ -48,7 +48,7 @@ func rows() []row {
 		{".mcp.json", false, Mount, anywhere},
 		{".envrc", false, Mount, anywhere},
 		{".gitconfig", false, Mount, atRoot},
-		{".gitmodules", false, Mount, atRoot},
+		{".gitmodules", false, Watch, atRoot}, // it runs nothing without a further step: see [gitrepo.PlainModules]
 		{".ripgreprc", false, Mount, atRoot},
 		{".claude.json", false, Mount, atRoot},
 		{"gradle-wrapper.properties", false, Watch, anywhere},

@@ -16,7 +16,7 @@ type Config struct {
 	DenyRead  []string // may not be read; may have wildcards
 	Closed    []string // stores that may not be read: like DenyRead, but folders seem empty, which programs take for "not signed in"
 	AllowRead []string // opened again inside DenyRead and Closed
-	Watch     []string // protected paths that this program may write all the same: changes are for Keep
+	Watch     []string // protected paths that this program may write all the same: changes of a folder of hooks are for Keep, others are looked at
 	Protect   []string // further paths that must never be written, whatever Write says
 	Temp      string   // writable folder that also is $TMPDIR; empty: a private /tmp only
 	Cache     string   // writable folder for the caches of build tools; empty: none

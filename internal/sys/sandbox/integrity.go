@@ -294,7 +294,7 @@ func (c *Command) changes(final bool) ([]string, *snapshot, error) {
 	changed = slices.Compact(changed)
 	news := c.newRepositories(final)
 	changed = slices.DeleteFunc(p.withoutSoft(changed), func(path string) bool {
-		return p.byOthers(path) || news(path) || harmlessWorktree(b.files, path, c.before.at(path), now.at(path)) || harmlessConfig(b.files, path, c.before.at(path), now.at(path))
+		return p.byOthers(path) || goneWith(path, p, c.before) || news(path) || harmlessWorktree(b.files, path, c.before.at(path), now.at(path)) || harmlessConfig(b.files, path, c.before.at(path), now.at(path))
 	})
 	return changed, now, nil
 }

@@ -19,7 +19,7 @@ type plan struct {
 	write    []string          // writable roots, links resolved
 	git      []string          // those of them that are a repository shared by worktrees
 	temp     []string          // those of them that are temporary or caches: nothing in them is protected
-	open     []string          // protected by their names, but only watched for this program
+	open     []string          // protected by their names, but only looked after for this program, with all below
 	always   []string          // protected whatever else is said
 	denied   []guard           // what may not be written by the rules: mounted as far as there is something
 	patterns []string          // the same with wildcards: what matches is denied, also what comes to match

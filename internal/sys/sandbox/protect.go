@@ -166,6 +166,7 @@ func (b *Box) farGuards(p *plan) *farGuards {
 	for _, r := range paths {
 		for _, g := range b.guardsAt(p, r.path, marked[r.path]) {
 			if _, had := out.byPath[g.path]; !had && p.guardable(g.path) && !p.holdsRoot(g) {
+				g = opened(g, p.open)
 				out.byPath[g.path] = len(out.list)
 				out.list = append(out.list, g)
 			}
@@ -175,6 +176,16 @@ func (b *Box) farGuards(p *plan) *farGuards {
 	b.far = out
 	b.mu.Unlock()
 	return out
+}
+
+// opened is a guard as it is for a program that may write there: hooks are watched, all else is looked after
+// and not mounted.
+func opened(g guard, open []string) guard {
+	if slices.ContainsFunc(open, func(dir string) bool { return within(g.path, dir) }) {
+		hooks := slices.Contains(open, g.path) && filepath.Base(g.path) == "hooks"
+		g.watch, g.only = g.watch || hooks, !hooks
+	}
+	return g
 }
 
 // inOrder lists all guards, the most important first: what the rules forbid, the working directory and
@@ -210,9 +221,6 @@ func (b *Box) fixedGuards(p *plan) []guard {
 // guardsAt are those because of one remembered name.
 func (b *Box) guardsAt(p *plan, path string, dir bool) []guard {
 	parent := filepath.Dir(path)
-	if slices.Contains(p.open, path) {
-		return []guard{{path: path, watch: true}}
-	}
 	switch filepath.Base(path) {
 	case ".git":
 		if !dir {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/nolink"
 )
 
@@ -99,60 +98,6 @@ func (c *Command) watches(path string) bool {
 		g = c.before.list.over(path, any)
 	}
 	return g != nil && g.watch
-}
-
-// newRepositories tells which changes are those of repositories that came into being meanwhile and run
-// nothing: their configuration holds only inert keys, and their hooks are git's own samples.
-func (c *Command) newRepositories(final bool) func(path string) bool {
-	judged := map[string]bool{} // by the folder of git: may it stay
-	return func(path string) bool {
-		for dir := path; len(dir) > 1; dir = filepath.Dir(dir) {
-			if filepath.Base(dir) != ".git" && !(dir != path && isGitDir(dir)) {
-				continue
-			}
-			stays, known := judged[dir]
-			if !known {
-				stays = !c.knew(dir) && (c.inert(dir) || !final && c.growing(dir))
-				judged[dir] = stays
-			}
-			return stays
-		}
-		return false
-	}
-}
-
-// knew says whether a repository was there before.
-func (c *Command) knew(dir string) bool {
-	return c.before.at(dir).exists || c.before.at(filepath.Join(dir, "config")).exists || c.before.at(filepath.Join(dir, "HEAD")).exists
-}
-
-// growing says of a new repository that it was not complete when it was looked at for the first time: git
-// may be making it.
-func (c *Command) growing(dir string) bool {
-	if isGitDir(dir) || c.unfinished[dir] {
-		return false
-	}
-	if c.unfinished == nil {
-		c.unfinished = map[string]bool{}
-	}
-	c.unfinished[dir] = true
-	return true
-}
-
-// inert says whether a repository makes git run nothing, or shares all that with one that was there
-// before.
-func (c *Command) inert(dir string) bool {
-	if filepath.Base(dir) != ".git" { // bare, or of a submodule; a writable root shall be none
-		return !slices.Contains(c.plan.write, dir) && gitrepo.InertFolder(dir) == nil
-	}
-	if _, common, ok := linked(dir); ok && c.before.at(filepath.Join(common, "config")).exists {
-		return true
-	}
-	st, err := os.Lstat(dir)
-	if err != nil || st.IsDir() && !isGitDir(dir) {
-		return false // git does not take it for one yet, and nothing can be said of it
-	}
-	return gitrepo.Inert(filepath.Dir(dir)) == nil
 }
 
 // Accept says that this program itself has just written these paths, so that the integrity check of

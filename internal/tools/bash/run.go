@@ -92,7 +92,7 @@ func (j *job) start() error {
 	})
 	spec := proc.Spec{
 		Path: j.script.shell, Args: j.script.args, Dir: j.dir, Env: j.env,
-		Stdout: j.capture, Stderr: j.capture, Label: oneLine(j.in.Command, 120),
+		Stdout: j.capture, Stderr: j.capture, Label: oneLine(j.in.Command, 120), Text: j.in.Command,
 	}
 	if j.in.Service != "" {
 		f, err := serviceFile(s.outputFile(j.id))
