@@ -21,10 +21,10 @@ func attempt54(p *prison) {
 	p.works(clone + "fine && git -C fine/mod log && git -C fine submodule status")
 	p.works("git -C fine/mod log && git -C fine status")
 	p.sh(clone + "a && git -C a config core.fsmonitor evil; " + clone + "b && git -C b/mod config core.hooksPath evil; " + clone + "c && echo evil > c/.git/modules/mod/hooks/post-checkout; " +
-		clone + "d && git -C d/mod config core.worktree ../../../..; " + clone + "e && git -C e config submodule.mod.update '!evil'; " + clone + "f && git -C f config remote.origin.url 'ext::sh -c evil'; " +
+		clone + "d && git -C d/mod config core.worktree ../../../..; " + clone + "h && git -C h/mod config core.worktree ../../../../elsewhere; " + clone + "e && git -C e config submodule.mod.update '!evil'; " + clone + "f && git -C f config remote.origin.url 'ext::sh -c evil'; " +
 		clone + "g && git init -q --bare g2 && git -C g2 config core.fsmonitor evil && echo gitdir: ../../g2 > g/mod/.git; git -C fine/mod config core.fsmonitor evil; echo evil > fine/.git/modules/mod/hooks/post-merge")
 	for _, path := range []string{
-		"a/.git/config", "b/.git/modules/mod/config", "c/.git/modules/mod/hooks/post-checkout", "d/.git/modules/mod/config", "e/.git/config", "f/.git/config", "g/mod/.git",
+		"a/.git/config", "b/.git/modules/mod/config", "c/.git/modules/mod/hooks/post-checkout", "d/.git/modules/mod/config", "h/.git/modules/mod/config", "e/.git/config", "f/.git/config", "g/mod/.git",
 		"fine/.git/modules/mod/hooks/post-merge",
 	} {
 		p.absent(p.dir + "/" + path)
