@@ -20,7 +20,10 @@ import (
 
 // Check is one line of an examination.
 type Check struct {
-	Name, Status, Detail, Fix string // status: ok, warning, failed, info
+	Name   string `json:"name"`
+	Status string `json:"status"` // ok, warning, failed, info
+	Detail string `json:"detail,omitempty"`
+	Fix    string `json:"fix,omitempty"` // what would mend it
 }
 
 // Doctor examines the installation and tells each finding as it is known. An error means that the

@@ -2,7 +2,6 @@ package app
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -150,25 +149,6 @@ func members(t reflect.Type) string {
 		names = append(names, jsonName(f))
 	}
 	return "{" + strings.Join(names, ", ") + "}"
-}
-
-// FieldsTable is the list of fields as docs/state.md has it: a table a slice.
-func FieldsTable() string {
-	var b strings.Builder
-	last := ""
-	for _, f := range Fields() {
-		slice, _, _ := strings.Cut(f.Name, ".")
-		if slice != last {
-			fmt.Fprintf(&b, "\n### %s\n\nLives as long as the %s. Written by %s.\n\n| field | type | written otherwise |\n|---|---|---|\n", slice, f.Lifetime, writers()[slice])
-			last = slice
-		}
-		other := ""
-		if f.Writer != writers()[slice] {
-			other = f.Writer
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, strings.ReplaceAll(f.Type, "|", `\|`), other)
-	}
-	return b.String()
 }
 
 var secretName = sync.OnceValue(func() *regexp.Regexp {

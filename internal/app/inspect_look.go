@@ -52,9 +52,12 @@ func (l looked) close(ctx context.Context) error {
 
 // ToolRow is one tool and what became of it on its way into the pool.
 type ToolRow struct {
-	Name, Description   string
-	State, Step, Reason string
-	Schema              json.RawMessage
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	State       string          `json:"state"` // offered, deferred, filtered, denied, absent
+	Step        string          `json:"step"`  // which step of the pool decided
+	Reason      string          `json:"reason,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
 }
 
 // Tools lists the tools an interactive session with these options would have, also those that were
@@ -83,7 +86,11 @@ func Tools(ctx context.Context, o Options) (rows []ToolRow, err error) {
 
 // RuleRow is one permission rule, with why it has no effect where it has none.
 type RuleRow struct {
-	List, Rule, Scope, Place, Note string
+	List  string `json:"list"` // allow, ask, deny
+	Rule  string `json:"rule"`
+	Scope string `json:"scope"`
+	Place string `json:"place,omitempty"`
+	Note  string `json:"note,omitempty"` // why it has no effect, where it has none
 }
 
 // Rules lists the permission rules a session with these options would have, and those of the
@@ -128,9 +135,9 @@ func placeOf(file string, line int) string {
 
 // Decision is how a call would be decided and why.
 type Decision struct {
-	Behavior string
-	Lines    []string        // the reasons for people, one a line
-	Data     json.RawMessage // everything
+	Behavior string          `json:"behavior"`
+	Lines    []string        `json:"lines"` // the reasons for people, one a line
+	Data     json.RawMessage `json:"data"`  // everything
 }
 
 // Why decides a tool call as a session with these options would, without running anything. Hooks,

@@ -11,10 +11,10 @@ import (
 
 // ModelRow is one model one could use.
 type ModelRow struct {
-	Info   provider.Info
-	Found  string // where: a variable, a local server, built in
-	Chosen bool   // a session would begin with it
-	Why    string // why it cannot be used; empty: it can
+	provider.Info
+	Found  string `json:"found"`             // where: a variable, a local server, built in
+	Chosen bool   `json:"chosen"`            // a session would begin with it
+	Why    string `json:"problem,omitempty"` // why it cannot be used; empty: it can
 }
 
 func lookForModels(ctx context.Context, o Options) (*models, func(), error) {

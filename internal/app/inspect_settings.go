@@ -42,12 +42,12 @@ func (x *Settings) Close() { x.s.live.Close() }
 
 // Value is the value of a setting and where it stands.
 type Value struct {
-	Key    string
-	Value  json.RawMessage
-	Scope  string // default: nobody set it
-	Place  string // file and line
-	Winner bool
-	Note   string
+	Key    string          `json:"key"`
+	Value  json.RawMessage `json:"value"`
+	Scope  string          `json:"scope"`           // default: nobody set it
+	Place  string          `json:"place,omitempty"` // file and line
+	Winner bool            `json:"in_force"`
+	Note   string          `json:"note,omitempty"`
 }
 
 // Get is the value in force. A key that is not known is an error with the nearest name.
@@ -155,9 +155,9 @@ func (x *Settings) lost(saved config.Saved, key string) string {
 
 // Problem is one thing wrong in a settings file.
 type Problem struct {
-	Place string // file, line and column
-	Level string // error, warning, notice
-	Text  string
+	Place string `json:"place"` // file, line and column
+	Level string `json:"level"` // error, warning, notice
+	Text  string `json:"text"`
 }
 
 // Validate tells what is wrong in the files in force, or in the named files, each checked as a
@@ -226,9 +226,10 @@ func problems(from []config.Problem) []Problem {
 
 // Place is one settings file that is looked for.
 type Place struct {
-	Scope, Path string
-	State       string // read, missing, unreadable
-	Writes      bool
+	Scope  string `json:"scope"`
+	Path   string `json:"path"`
+	State  string `json:"state"` // read, missing, unreadable
+	Writes bool   `json:"written"`
 }
 
 // Places lists the settings files, the weakest first.

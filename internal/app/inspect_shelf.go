@@ -20,9 +20,13 @@ import (
 
 // SessionRow is one earlier conversation.
 type SessionRow struct {
-	ID, Title, Cwd, Branch  string
-	Changed                 time.Time
-	FirstPrompt, LastPrompt string
+	ID          string    `json:"id"`
+	Title       string    `json:"title"`
+	Cwd         string    `json:"cwd"`
+	Branch      string    `json:"branch,omitempty"`
+	Changed     time.Time `json:"changed"`
+	FirstPrompt string    `json:"first_prompt,omitempty"`
+	LastPrompt  string    `json:"last_prompt,omitempty"`
 }
 
 func shelfOf(p config.Places) transcript.Shelf {

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/myelin-agent/myelin/internal/app"
 )
 
 func (c *command) modelsCommand() *cobra.Command {
@@ -38,8 +40,8 @@ func (c *command) modelsCommand() *cobra.Command {
 	return cmd
 }
 
-func usable(rows []ModelRow) []ModelRow {
-	var out []ModelRow
+func usable(rows []app.ModelRow) []app.ModelRow {
+	var out []app.ModelRow
 	for _, r := range rows {
 		if r.Why == "" {
 			out = append(out, r)
@@ -48,7 +50,7 @@ func usable(rows []ModelRow) []ModelRow {
 	return out
 }
 
-func printModels(w io.Writer, rows []ModelRow) {
+func printModels(w io.Writer, rows []app.ModelRow) {
 	out := [][]string{{"", "model", "window", "output", "US$/M in", "out", "found"}}
 	for _, r := range rows {
 		mark, found := " ", r.Found

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/myelin-agent/myelin/internal/app"
 	"github.com/myelin-agent/myelin/internal/surface/headless"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
@@ -37,7 +38,7 @@ func (c *command) sessionsCommand() *cobra.Command {
 	return cmd
 }
 
-func printSessions(w io.Writer, rows []SessionRow, all bool) {
+func printSessions(w io.Writer, rows []app.SessionRow, all bool) {
 	if len(rows) == 0 {
 		fmt.Fprintln(w, "no sessions here yet")
 		return
@@ -48,15 +49,12 @@ func printSessions(w io.Writer, rows []SessionRow, all bool) {
 		if all {
 			row = append(row, r.Cwd)
 		}
-		if r.Open {
-			row = append(row, "(open)")
-		}
 		out = append(out, row)
 	}
 	table(w, out)
 }
 
-func sessionTitle(r SessionRow) string {
+func sessionTitle(r app.SessionRow) string {
 	for _, s := range []string{r.Title, r.FirstPrompt, r.LastPrompt} {
 		if s = strings.Join(strings.Fields(s), " "); s != "" {
 			return s
@@ -65,13 +63,10 @@ func sessionTitle(r SessionRow) string {
 	return "(no prompt)"
 }
 
-func sessionLine(r SessionRow) string {
+func sessionLine(r app.SessionRow) string {
 	line := clip(sessionTitle(r), 60) + " · " + ago(time.Since(r.Changed))
 	if r.Branch != "" {
 		line += " · " + r.Branch
-	}
-	if r.Open {
-		line += " · open elsewhere"
 	}
 	return line
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/myelin-agent/myelin/internal/app"
 )
 
 func (c *command) toolsCommand() *cobra.Command {
@@ -43,8 +45,8 @@ func shareRights(cmd *cobra.Command, f *Flags) {
 	s.SetNormalizeFunc(normalise)
 }
 
-func offered(rows []ToolRow) []ToolRow {
-	var out []ToolRow
+func offered(rows []app.ToolRow) []app.ToolRow {
+	var out []app.ToolRow
 	for _, r := range rows {
 		if r.State == "offered" || r.State == "deferred" {
 			out = append(out, r)
@@ -53,7 +55,7 @@ func offered(rows []ToolRow) []ToolRow {
 	return out
 }
 
-func printTools(w io.Writer, rows []ToolRow, trace bool) {
+func printTools(w io.Writer, rows []app.ToolRow, trace bool) {
 	var out [][]string
 	for _, r := range rows {
 		line, _, _ := strings.Cut(r.Description, "\n")

@@ -108,8 +108,8 @@ func checkSign(status string) string {
 }
 
 // tellChecks prints checks as they come and counts those that failed. With JSON each is a line.
-func (s *common) tellChecks(failed *int) func(Check) {
-	return func(k Check) {
+func (s *common) tellChecks(failed *int) func(app.Check) {
+	return func(k app.Check) {
 		if k.Status == "failed" {
 			*failed++
 		}
@@ -124,7 +124,7 @@ func (s *common) tellChecks(failed *int) func(Check) {
 	}
 }
 
-func printCheck(w io.Writer, k Check) {
+func printCheck(w io.Writer, k app.Check) {
 	if k.Status == "" { // a sum, no finding
 		fmt.Fprintln(w, k.Name)
 		return

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
-	"time"
 
 	"github.com/myelin-agent/myelin/internal/app"
 	"github.com/myelin-agent/myelin/internal/core/proto"
-	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/surface/headless"
 	"github.com/myelin-agent/myelin/internal/surface/plain"
 )
@@ -46,13 +44,13 @@ type Deps struct {
 	ProgramEnv func(s Session) func() []string
 
 	FakeAPI    func(ctx context.Context, r FakeAPIRequest, out io.Writer) error
-	Models     func(ctx context.Context, o app.Options) ([]ModelRow, error)
-	CheckModel func(ctx context.Context, o app.Options, name string, tell func(Check)) error
-	Tools      func(ctx context.Context, o app.Options) ([]ToolRow, error)
-	Sessions   func(ctx context.Context, cwd string, all bool) ([]SessionRow, error)
+	Models     func(ctx context.Context, o app.Options) ([]app.ModelRow, error)
+	CheckModel func(ctx context.Context, o app.Options, name string, tell func(app.Check)) error
+	Tools      func(ctx context.Context, o app.Options) ([]app.ToolRow, error)
+	Sessions   func(ctx context.Context, cwd string, all bool) ([]app.SessionRow, error)
 	State      func(ctx context.Context, r StateRequest, out io.Writer) error
 	Replay     func(ctx context.Context, r ReplayRequest, out io.Writer) (*app.Options, error) // options: the session to fork
-	Doctor     func(ctx context.Context, o app.Options, tell func(Check)) error
+	Doctor     func(ctx context.Context, o app.Options, tell func(app.Check)) error
 	Config     ConfigDeps
 	Permission PermissionDeps
 	Sandbox    SandboxDeps
@@ -63,25 +61,25 @@ type Deps struct {
 
 // ConfigDeps are the functions of "myelin config".
 type ConfigDeps struct {
-	Get      func(ctx context.Context, o app.Options, key string) (ConfigValue, error)
+	Get      func(ctx context.Context, o app.Options, key string) (app.Value, error)
 	Set      func(ctx context.Context, o app.Options, scope, key string, value json.RawMessage) (note string, err error)
-	Explain  func(ctx context.Context, o app.Options, key string) ([]ConfigValue, error) // strongest first
-	Validate func(ctx context.Context, o app.Options, files []string) ([]Problem, error) // no files: those in force
-	List     func(ctx context.Context, o app.Options) ([]ConfigValue, error)
-	Path     func(ctx context.Context, o app.Options) ([]ConfigFile, error)
+	Explain  func(ctx context.Context, o app.Options, key string) ([]app.Value, error)       // strongest first
+	Validate func(ctx context.Context, o app.Options, files []string) ([]app.Problem, error) // no files: those in force
+	List     func(ctx context.Context, o app.Options) ([]app.Value, error)
+	Path     func(ctx context.Context, o app.Options) ([]app.Place, error)
 	Schema   func() (json.RawMessage, error)
 }
 
 // PermissionDeps are the functions of "myelin permissions".
 type PermissionDeps struct {
-	Why  func(ctx context.Context, o app.Options, r CallRequest) (Decision, error)
-	Test func(ctx context.Context, o app.Options, file string, tell func(Check)) error
-	List func(ctx context.Context, o app.Options) ([]RuleRow, error)
+	Why  func(ctx context.Context, o app.Options, r CallRequest) (app.Decision, error)
+	Test func(ctx context.Context, o app.Options, file string, tell func(app.Check)) error
+	List func(ctx context.Context, o app.Options) ([]app.RuleRow, error)
 }
 
 // SandboxDeps are the functions of "myelin sandbox".
 type SandboxDeps struct {
-	Status func(ctx context.Context, o app.Options) ([]Check, error)
+	Status func(ctx context.Context, o app.Options) ([]app.Check, error)
 	Run    func(ctx context.Context, o app.Options, args []string, p Process) (code int, err error)
 }
 
@@ -106,44 +104,6 @@ type FakeAPIRequest struct {
 	Log    string // file for the requests, empty: none
 }
 
-// ModelRow is one model one could use.
-type ModelRow struct {
-	provider.Info
-	Found  string `json:"found"`             // where: a variable, a local server, built in
-	Chosen bool   `json:"chosen"`            // would be used now
-	Why    string `json:"problem,omitempty"` // why it cannot be used
-}
-
-// Check is one line of an examination.
-type Check struct {
-	Name   string `json:"name"`
-	Status string `json:"status"` // ok, warning, failed, info
-	Detail string `json:"detail,omitempty"`
-	Fix    string `json:"fix,omitempty"` // what would mend it
-}
-
-// ToolRow is one tool and what became of it on its way into the pool.
-type ToolRow struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	State       string          `json:"state"` // offered, deferred, filtered, denied, absent
-	Step        string          `json:"step"`  // which step of the pool decided
-	Reason      string          `json:"reason,omitempty"`
-	Schema      json.RawMessage `json:"schema,omitempty"`
-}
-
-// SessionRow is one earlier session.
-type SessionRow struct {
-	ID          string    `json:"id"`
-	Title       string    `json:"title"`
-	Cwd         string    `json:"cwd"`
-	Branch      string    `json:"branch,omitempty"`
-	Changed     time.Time `json:"changed"`
-	FirstPrompt string    `json:"first_prompt,omitempty"`
-	LastPrompt  string    `json:"last_prompt,omitempty"`
-	Open        bool      `json:"open,omitempty"` // in another process
-}
-
 // StateRequest says what "myelin state" prints.
 type StateRequest struct {
 	Session string   // empty: the newest of the folder
@@ -163,52 +123,11 @@ type ReplayRequest struct {
 	JSON bool
 }
 
-// ConfigValue is the value of a setting and where it stands.
-type ConfigValue struct {
-	Key    string          `json:"key"`
-	Value  json.RawMessage `json:"value"`
-	Scope  string          `json:"scope"`           // default: nobody set it
-	Place  string          `json:"place,omitempty"` // file and line
-	Winner bool            `json:"in_force"`
-	Note   string          `json:"note,omitempty"`
-}
-
-// ConfigFile is one settings file.
-type ConfigFile struct {
-	Scope  string `json:"scope"`
-	Path   string `json:"path"`
-	State  string `json:"state"` // read, missing, unreadable, not trusted
-	Writes bool   `json:"written"`
-}
-
-// Problem is one thing wrong in a file.
-type Problem struct {
-	Place string `json:"place"` // file and line
-	Level string `json:"level"` // error, warning
-	Text  string `json:"text"`
-}
-
 // CallRequest is a tool call to be explained.
 type CallRequest struct {
 	Tool  string
 	Input json.RawMessage
 	Mode  string // empty: that of the settings
-}
-
-// Decision is how a call would be decided and why.
-type Decision struct {
-	Behavior string          `json:"behavior"`
-	Lines    []string        `json:"lines"` // the reasons for people, one a line
-	Data     json.RawMessage `json:"data"`  // everything, as JSON
-}
-
-// RuleRow is one permission rule in force.
-type RuleRow struct {
-	List  string `json:"list"` // allow, ask, deny
-	Rule  string `json:"rule"`
-	Scope string `json:"scope"`
-	Place string `json:"place,omitempty"`
-	Note  string `json:"note,omitempty"` // why it has no effect, where it has none
 }
 
 // HookRequest says which hooks are tried, on what.

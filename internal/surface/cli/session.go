@@ -211,7 +211,7 @@ func (c *command) supply(po *plain.Options, o app.Options, s Session) {
 	}
 }
 
-func choices(rows []SessionRow) []plain.SessionChoice {
+func choices(rows []app.SessionRow) []plain.SessionChoice {
 	out := make([]plain.SessionChoice, 0, len(rows))
 	for _, r := range rows {
 		out = append(out, plain.SessionChoice{ID: r.ID, Text: sessionLine(r)})

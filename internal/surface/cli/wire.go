@@ -25,7 +25,7 @@ func Wired() Deps {
 		FakeAPI: serveFake,
 
 		History: historyOf, Complete: completerOf, ProgramEnv: programEnvOf, Sessions: listSessions,
-		Models: listModels, CheckModel: checkModel, Tools: listTools, Doctor: doctor,
+		Models: app.Models, CheckModel: checkModel, Tools: app.Tools, Doctor: doctor,
 		State: printState, Replay: replay, HooksTest: testHooks,
 		Config: wiredConfig(), Permission: wiredPermissions(), Policy: wiredPolicy(), Tasks: wiredTasks(), Sandbox: wiredSandbox(),
 	}

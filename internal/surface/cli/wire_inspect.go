@@ -25,10 +25,9 @@ func withSettings(ctx context.Context, o app.Options, f func(*app.Settings) erro
 
 func wiredConfig() ConfigDeps {
 	return ConfigDeps{
-		Get: func(ctx context.Context, o app.Options, key string) (out ConfigValue, err error) {
+		Get: func(ctx context.Context, o app.Options, key string) (out app.Value, err error) {
 			err = withSettings(ctx, o, func(x *app.Settings) error {
-				v, err := x.Get(key)
-				out = ConfigValue(v)
+				out, err = x.Get(key)
 				return err
 			})
 			return out, err
@@ -40,27 +39,24 @@ func wiredConfig() ConfigDeps {
 			})
 			return note, err
 		},
-		Explain: func(ctx context.Context, o app.Options, key string) (out []ConfigValue, err error) {
+		Explain: func(ctx context.Context, o app.Options, key string) (out []app.Value, err error) {
 			err = withSettings(ctx, o, func(x *app.Settings) error {
-				values, err := x.Explain(key)
-				out = configValues(values)
+				out, err = x.Explain(key)
 				return err
 			})
 			return out, err
 		},
 		Validate: validateConfig,
-		List: func(ctx context.Context, o app.Options) (out []ConfigValue, err error) {
+		List: func(ctx context.Context, o app.Options) (out []app.Value, err error) {
 			err = withSettings(ctx, o, func(x *app.Settings) error {
-				out = configValues(x.List())
+				out = x.List()
 				return nil
 			})
 			return out, err
 		},
-		Path: func(ctx context.Context, o app.Options) (out []ConfigFile, err error) {
+		Path: func(ctx context.Context, o app.Options) (out []app.Place, err error) {
 			err = withSettings(ctx, o, func(x *app.Settings) error {
-				for _, p := range x.Places() {
-					out = append(out, ConfigFile(p))
-				}
+				out = x.Places()
 				return nil
 			})
 			return out, err
@@ -69,20 +65,9 @@ func wiredConfig() ConfigDeps {
 	}
 }
 
-func configValues(values []app.Value) []ConfigValue {
-	out := make([]ConfigValue, 0, len(values))
-	for _, v := range values {
-		out = append(out, ConfigValue(v))
-	}
-	return out
-}
-
-func validateConfig(ctx context.Context, o app.Options, files []string) (out []Problem, err error) {
+func validateConfig(ctx context.Context, o app.Options, files []string) (out []app.Problem, err error) {
 	err = withSettings(ctx, o, func(x *app.Settings) error {
-		problems, err := x.Validate(ctx, o.Cwd, files)
-		for _, p := range problems {
-			out = append(out, Problem(p))
-		}
+		out, err = x.Validate(ctx, o.Cwd, files)
 		return err
 	})
 	return out, err
@@ -109,54 +94,37 @@ func wiredPolicy() PolicyDeps {
 
 func wiredPermissions() PermissionDeps {
 	return PermissionDeps{
-		Why: func(ctx context.Context, o app.Options, r CallRequest) (Decision, error) {
-			d, err := app.Why(ctx, o, r.Tool, r.Input)
-			return Decision{Behavior: d.Behavior, Lines: d.Lines, Data: d.Data}, err
+		Why: func(ctx context.Context, o app.Options, r CallRequest) (app.Decision, error) {
+			return app.Why(ctx, o, r.Tool, r.Input)
 		},
 		Test: testPermissions,
-		List: func(ctx context.Context, o app.Options) ([]RuleRow, error) {
-			rows, err := app.Rules(ctx, o)
-			out := make([]RuleRow, 0, len(rows))
-			for _, r := range rows {
-				out = append(out, RuleRow(r))
-			}
-			return out, err
-		},
+		List: app.Rules,
 	}
 }
 
 // testPermissions tells each category, and the sum as the last line, without a mark.
-func testPermissions(_ context.Context, _ app.Options, file string, tell func(Check)) error {
+func testPermissions(_ context.Context, _ app.Options, file string, tell func(app.Check)) error {
 	report, err := app.TestVectors(file)
 	if err != nil {
 		return err
 	}
 	for _, c := range report.Categories {
-		check := Check{Name: c.Name, Status: "ok", Detail: fmt.Sprintf("%d right, %d wrong", c.Right, c.Wrong)}
+		check := app.Check{Name: c.Name, Status: "ok", Detail: fmt.Sprintf("%d right, %d wrong", c.Right, c.Wrong)}
 		if c.Wrong > 0 {
 			check.Status = "failed"
 		}
 		tell(check)
 		for _, line := range c.Lines {
-			tell(Check{Name: line, Status: "info"})
+			tell(app.Check{Name: line, Status: "info"})
 		}
 	}
-	tell(Check{Name: report.Summary})
+	tell(app.Check{Name: report.Summary})
 	return nil
 }
 
-func listModels(ctx context.Context, o app.Options) ([]ModelRow, error) {
-	rows, err := app.Models(ctx, o)
-	out := make([]ModelRow, 0, len(rows))
-	for _, r := range rows {
-		out = append(out, ModelRow{Info: r.Info, Found: r.Found, Chosen: r.Chosen, Why: r.Why})
-	}
-	return out, err
-}
-
-func checkModel(ctx context.Context, o app.Options, name string, tell func(Check)) error {
+func checkModel(ctx context.Context, o app.Options, name string, tell func(app.Check)) error {
 	return app.CheckModel(ctx, o, name, func(name string, ok bool, detail string) {
-		c := Check{Name: name, Status: "ok", Detail: detail}
+		c := app.Check{Name: name, Status: "ok", Detail: detail}
 		if !ok {
 			c.Status = "failed"
 		}
@@ -164,21 +132,12 @@ func checkModel(ctx context.Context, o app.Options, name string, tell func(Check
 	})
 }
 
-func listTools(ctx context.Context, o app.Options) ([]ToolRow, error) {
-	rows, err := app.Tools(ctx, o)
-	out := make([]ToolRow, 0, len(rows))
-	for _, r := range rows {
-		out = append(out, ToolRow(r))
-	}
-	return out, err
-}
-
-func doctor(ctx context.Context, o app.Options, tell func(Check)) error {
-	if err := app.Doctor(ctx, o, func(c app.Check) { tell(Check(c)) }); err != nil {
+func doctor(ctx context.Context, o app.Options, tell func(app.Check)) error {
+	if err := app.Doctor(ctx, o, tell); err != nil {
 		return err
 	}
 	p := OS()
-	c := Check{Name: "terminal", Status: "ok", Detail: orNone(os.Getenv("TERM"))}
+	c := app.Check{Name: "terminal", Status: "ok", Detail: orNone(os.Getenv("TERM"))}
 	switch {
 	case !p.InTTY || !p.OutTTY:
 		c.Status, c.Detail = "info", "none: sessions here answer one prompt and end"

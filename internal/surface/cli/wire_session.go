@@ -20,19 +20,12 @@ func (p prompts) Entries() iter.Seq2[string, error] { return app.Prompts(p.o) }
 
 func historyOf(o app.Options) plain.History { return prompts{o} }
 
-func listSessions(_ context.Context, cwd string, all bool) ([]SessionRow, error) {
+func listSessions(_ context.Context, cwd string, all bool) ([]app.SessionRow, error) {
 	o := here(cwd)
 	if all {
 		o.Cwd = ""
 	}
-	rows, err := app.Sessions(o)
-	out := make([]SessionRow, 0, len(rows))
-	for _, r := range rows {
-		out = append(out, SessionRow{
-			ID: r.ID, Title: r.Title, Cwd: r.Cwd, Branch: r.Branch, Changed: r.Changed, FirstPrompt: r.FirstPrompt, LastPrompt: r.LastPrompt,
-		})
-	}
-	return out, err
+	return app.Sessions(o)
 }
 
 // Bounds of completion: what a key press may cost.
