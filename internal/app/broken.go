@@ -19,65 +19,61 @@ func lostError(text string) error {
 }
 
 // allBroken lists what is broken now and was not decided about.
-func (s *Session) allBroken() []broken {
-	r := s.rooms.settings
+func (s *settings) allBroken() []broken {
 	var out []broken
-	for _, p := range r.live.State().Errors {
+	for _, p := range s.live.State().Errors {
 		if p.Skipped || p.Lost {
 			out = append(out, broken{p.File, p.String()})
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.guards {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.guards {
 		out = append(out, broken{p.At.File, p.String()})
 	}
-	return slices.DeleteFunc(out, func(b broken) bool { return r.without[b.text] })
+	return slices.DeleteFunc(out, func(b broken) bool { return s.without[b.text] })
 }
 
 // guarded notes which guards of the settings in force cannot be read.
-func (s *Session) guarded(wrong []hook.Problem) {
-	r := s.rooms.settings
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.guards = slices.DeleteFunc(slices.Clone(wrong), func(p hook.Problem) bool { return !p.Lost })
+func (s *settings) guarded(wrong []hook.Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.guards = slices.DeleteFunc(slices.Clone(wrong), func(p hook.Problem) bool { return !p.Lost })
 }
 
 // goesOn says whether a person, or the command line, goes on without a guard that cannot be read.
-func (s *Session) goesOn(p hook.Problem) bool {
-	r := s.rooms.settings
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return s.opts.IgnoreBadRules || r.without[p.String()]
+func (s *settings) goesOn(p hook.Problem) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opts.IgnoreBadRules || s.without[p.String()]
 }
 
 // checkGuards refuses a run without a person in which a guard is not in force.
-func (s *Session) checkGuards() error {
+func (s *settings) checkGuards() error {
 	if s.opts.Interactive || s.opts.IgnoreBadRules {
 		return nil
 	}
-	r := s.rooms.settings
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.guards) > 0 {
-		return lostError(r.guards[0].String())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.guards) > 0 {
+		return lostError(s.guards[0].String())
 	}
 	return nil
 }
 
 // askBroken has a person decide about settings that cannot be read: mend them, go on without what they
 // say, or leave. Nothing runs before the answer.
-func (s *Session) askBroken(ctx context.Context) {
-	for s.opts.Interactive && s.opts.Answers && !s.opts.IgnoreBadRules {
-		list := s.allBroken()
+func (c *consent) askBroken(ctx context.Context) {
+	for c.opts.Interactive && c.opts.Answers && !c.opts.IgnoreBadRules {
+		list := c.settings.allBroken()
 		if len(list) == 0 {
 			return
 		}
-		answer, err := s.asks.Put(ctx, brokenQuestion(s.effects.NewID(), list))
+		answer, err := c.asks.Put(ctx, brokenQuestion(c.clock.newID(), list))
 		if err != nil {
 			return
 		}
-		r := s.rooms.settings
+		r := c.settings
 		switch answer.Option {
 		case "fix":
 			r.live.Reload(ctx)
@@ -87,10 +83,10 @@ func (s *Session) askBroken(ctx context.Context) {
 				r.without[b.text] = true
 			}
 			r.mu.Unlock()
-			s.applyConfig(s.config())
+			c.apply()
 			return
 		default:
-			s.end()
+			c.end()
 			return
 		}
 	}
@@ -115,8 +111,8 @@ func brokenQuestion(id string, list []broken) proto.Ask {
 
 // askReset has a person decide about a state file that does not parse: begin it anew, or leave and mend
 // it. Its content is kept as a copy either way.
-func (s *Session) askReset(ctx context.Context) {
-	r := s.rooms.settings
+func (c *consent) askReset(ctx context.Context) {
+	r := c.settings
 	r.mu.Lock()
 	broken := r.broken
 	r.broken = nil
@@ -124,16 +120,16 @@ func (s *Session) askReset(ctx context.Context) {
 	if broken == nil {
 		return
 	}
-	answer, err := s.asks.Put(ctx, proto.Ask{
-		ID: s.effects.NewID(), Kind: proto.AskDialog, Title: "Begin the state file anew?", NeedsPerson: true, Path: broken.Path,
+	answer, err := c.asks.Put(ctx, proto.Ask{
+		ID: c.clock.newID(), Kind: proto.AskDialog, Title: "Begin the state file anew?", NeedsPerson: true, Path: broken.Path,
 		Text:    broken.Error() + ". It holds which folders you trust and which notices you have seen.",
 		Options: []proto.Option{{ID: "reset", Label: "Yes, begin with an empty one"}, {ID: "exit", Label: "No, exit; I shall mend it"}},
 	})
 	if err != nil || answer.Option != "reset" {
-		s.end()
+		c.end()
 		return
 	}
 	if _, err := r.places.State().Reset(); err != nil {
-		s.events.Emit(proto.Notice{Level: "error", Text: err.Error()})
+		c.events.Emit(proto.Notice{Level: "error", Text: err.Error()})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/task"
@@ -79,7 +78,7 @@ func (s *Session) runCommand(ctx context.Context, name, args string) {
 	if err != nil {
 		text = err.Error()
 	}
-	s.events.Emit(proto.LocalOutput{Command: name, Text: text, Error: err != nil})
+	s.rooms.events.Emit(proto.LocalOutput{Command: name, Text: text, Error: err != nil})
 }
 
 func cmdHelp(context.Context, *Session, string) (string, error) {
@@ -93,19 +92,19 @@ func cmdHelp(context.Context, *Session, string) (string, error) {
 
 func cmdModel(_ context.Context, s *Session, args string) (string, error) {
 	if args == "" {
-		return s.part.session.Get().Model, nil
+		return s.rooms.part.session.Get().Model, nil
 	}
-	if err := s.setModel(args); err != nil {
+	if err := s.rooms.models.setModel(args); err != nil {
 		return "", err
 	}
-	return "Model: " + s.part.session.Get().Model + ", from the next request on.", nil
+	return "Model: " + s.rooms.part.session.Get().Model + ", from the next request on.", nil
 }
 
 func cmdAddDir(_ context.Context, s *Session, args string) (string, error) {
 	if args == "" {
 		return "", errors.New("/add-dir needs a folder")
 	}
-	dir := s.absolute(args)
+	dir := s.rooms.rights.absolute(args)
 	info, err := os.Stat(dir)
 	if err != nil {
 		return "", fmt.Errorf("/add-dir: %w", err)
@@ -113,9 +112,9 @@ func cmdAddDir(_ context.Context, s *Session, args string) (string, error) {
 	if !info.IsDir() {
 		return "", fmt.Errorf("/add-dir: %s is no folder", dir)
 	}
-	s.grant(proto.PermissionUpdate{Type: "addDirectories", Directories: []string{dir}, Destination: "session"})
+	s.rooms.rights.grant(proto.PermissionUpdate{Type: "addDirectories", Directories: []string{dir}, Destination: "session"})
 	text := "Working directory for this session: " + dir
-	if s.wide(dir) {
+	if s.rooms.rights.wide(dir) {
 		text += "\n" + wideDir
 	}
 	return text, nil
@@ -123,31 +122,31 @@ func cmdAddDir(_ context.Context, s *Session, args string) (string, error) {
 
 func cmdMode(_ context.Context, s *Session, args string) (string, error) {
 	if args == "" {
-		return s.mode(), nil
+		return s.rooms.rights.mode(), nil
 	}
-	if err := s.setMode(args); err != nil {
+	if err := s.rooms.rights.setMode(args); err != nil {
 		return "", err
 	}
-	return "Permission mode: " + s.mode(), nil
+	return "Permission mode: " + s.rooms.rights.mode(), nil
 }
 
 func cmdTasks(_ context.Context, s *Session, args string) (string, error) {
 	verb, ref, _ := strings.Cut(args, " ")
-	switch state := s.part.task.Get(); verb {
+	switch state := s.rooms.part.task.Get(); verb {
 	case "":
-		return s.listTasks(state, s.effects.Now()), nil
+		return s.listTasks(state, s.rooms.clock.now()), nil
 	case "stop", "output", "keep":
 		t, ok := state.Find(strings.TrimSpace(ref))
 		if !ok {
 			return "", fmt.Errorf("%s", state.Unknown(ref))
 		}
 		if verb == "stop" {
-			return "Stopped " + t.ID + ".", s.stopTask(t.ID)
+			return "Stopped " + t.ID + ".", s.rooms.tasks.stop(t.ID)
 		}
 		if verb == "keep" {
-			return s.keepTask(t)
+			return s.rooms.tasks.keep(t)
 		}
-		c, ok := s.rooms.live.Get(t.ID)
+		c, ok := s.rooms.tasks.live.Get(t.ID)
 		if !ok || c.Output == nil {
 			return "Its output is in " + t.OutputFile, nil
 		}
@@ -168,23 +167,13 @@ func (s *Session) listTasks(state *task.State, now time.Time) string {
 			if t.Ended() {
 				end = t.EndTime
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Kind, t.Status, end.Sub(t.StartTime).Round(time.Second), t.Description, s.lastLine(t))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Kind, t.Status, end.Sub(t.StartTime).Round(time.Second), t.Description, s.rooms.tasks.lastLine(t))
 		}
 	})
 }
 
-// lastLine is the newest line a running task has printed, shortened.
-func (s *Session) lastLine(t task.Task) string {
-	c, live := s.rooms.live.Get(t.ID)
-	if !live || c.Output == nil {
-		return ""
-	}
-	lines := strings.Split(strings.TrimSpace(c.Output(400)), "\n")
-	return msg.Cut(strings.TrimSpace(lines[len(lines)-1]), 60)
-}
-
 func cmdCost(_ context.Context, s *Session, _ string) (string, error) {
-	c := s.part.cost.Get()
+	c := s.rooms.part.cost.Get()
 	return table(func(w *tabwriter.Writer) {
 		fmt.Fprintf(w, "total\t%s\t\n", c.Total.USD)
 		fmt.Fprintf(w, "time\t%s with the model, %s in tools\t\n", c.Durations.API.Round(time.Millisecond), c.Durations.Tools.Round(time.Millisecond))
@@ -209,13 +198,13 @@ func cmdContext(_ context.Context, s *Session, args string) (string, error) {
 	v := s.View()
 	return table(func(w *tabwriter.Writer) {
 		fmt.Fprintf(w, "used\t%d of %d tokens\t%d%%\n", v.Context.Used, v.Context.Window, 100*v.Context.Used/max(v.Context.Window, 1))
-		for _, it := range s.part.prompt.Get().Items {
+		for _, it := range s.rooms.part.prompt.Get().Items {
 			fmt.Fprintf(w, "%s\t%d tokens\t%s\n", it.Label, it.Tokens, it.Path)
 		}
-		for stage, tokens := range s.part.shaping.Get().Saved {
+		for stage, tokens := range s.rooms.part.shaping.Get().Saved {
 			fmt.Fprintf(w, "left out by %s\t%d tokens\t/context --removed\n", stage, tokens)
 		}
-		for _, p := range s.part.pool.Get().Pool {
+		for _, p := range s.rooms.part.pool.Get().Pool {
 			if p.State == "deferred" {
 				fmt.Fprintf(w, "%s\tby name only\t%s\n", p.Name, p.Why)
 			}
@@ -230,7 +219,7 @@ func (s *Session) contextRemoved(what, id string) (string, error) {
 		s.sceneMu.Lock()
 		history := s.sceneMessages
 		s.sceneMu.Unlock()
-		removed := s.rooms.shaper.Removed(s.part.session.Get().Model, history)
+		removed := s.rooms.shaper.Removed(s.rooms.part.session.Get().Model, history)
 		if len(removed) == 0 {
 			return "Nothing is left out.", nil
 		}

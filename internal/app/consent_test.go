@@ -69,7 +69,7 @@ func TestKF111_ConsentCountsForWhatWasShown(t *testing.T) {
 		put(t, filepath.Join(st.dir, shared), wanting("touch another"))
 		st.do(proto.Answer{ID: first.ID, Option: option})
 		second := st.trustQuestion("touch another")
-		if st.exists("shown") || st.exists("another") || st.part.trust.Get().State != trust.Untrusted {
+		if st.exists("shown") || st.exists("another") || st.rooms.part.trust.Get().State != trust.Untrusted {
 			t.Fatalf("%s: something ran that nobody agreed to", option)
 		}
 		st.do(proto.Answer{ID: second.ID, Option: option})
@@ -254,10 +254,10 @@ func TestLiveRulesOfAutoMode(t *testing.T) {
 	if rules := st.rooms.classifier.Rules().HardDeny; len(rules) == 0 || rules[len(rules)-1] != "second" {
 		t.Errorf("the classifier is told %q", rules)
 	}
-	if l := st.httpLimits(); l.URLs == nil || len(*l.URLs) != 0 || l.Vars == nil || len(*l.Vars) != 1 {
+	if l := httpLimits(st.rooms.settings.now()); l.URLs == nil || len(*l.URLs) != 0 || l.Vars == nil || len(*l.Vars) != 1 {
 		t.Errorf("limits of HTTP hooks: %+v", l)
 	}
-	if cfg := st.hookConfig(); cfg.Getenv("A") != "b" {
+	if cfg := hookConfig(st.rooms); cfg.Getenv("A") != "b" {
 		t.Error("variables of the settings are those of the start")
 	}
 }
@@ -275,7 +275,7 @@ func TestKF046_NoHookRunsUnderTheQuestion(t *testing.T) {
 		})
 		st.say("go")
 		a := st.trustQuestion("true")
-		st.fire(t.Context(), hook.Event{Name: hook.Notification, Match: "permission_prompt"})
+		st.rooms.hooks.Fire(t.Context(), hook.Event{Name: hook.Notification, Match: "permission_prompt"})
 		if _, err := os.Stat(ran); err == nil {
 			t.Fatal("a hook ran while the question was open")
 		}

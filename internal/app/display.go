@@ -34,7 +34,7 @@ func (s *Session) displayOf(turn string) *display {
 	if !s.rooms.hooks.Any(hook.MessageDisplay) {
 		return nil
 	}
-	return &display{s: s, turn: turn, lines: s.opts.Interactive}
+	return &display{s: s, turn: turn, lines: s.rooms.opts.Interactive}
 }
 
 // pass returns what surfaces get for an event of the main conversation. The slice is valid until
@@ -101,7 +101,7 @@ func (d *display) flush(ctx context.Context) {
 
 // show asks the hooks about a batch and leaves what is shown for it.
 func (d *display) show(ctx context.Context, batch string, final bool) {
-	o := d.s.fire(ctx, hook.Event{Name: hook.MessageDisplay, Fields: map[string]any{
+	o := d.s.rooms.hooks.Fire(ctx, hook.Event{Name: hook.MessageDisplay, Fields: map[string]any{
 		"turn_id": d.turn, "message_id": d.response, "index": d.index, "final": final, "delta": batch,
 	}})
 	d.index++

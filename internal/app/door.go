@@ -69,16 +69,16 @@ func doorOf(places config.Places, session string) (string, error) {
 func (d *door) open() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.l != nil || d.closed || d.s.opts.NoPersist {
+	if d.l != nil || d.closed || d.s.rooms.opts.NoPersist {
 		return
 	}
-	path, err := doorOf(d.s.rooms.settings.places, d.s.part.session.Get().ID)
+	path, err := doorOf(d.s.rooms.settings.places, d.s.rooms.part.session.Get().ID)
 	var l net.Listener
 	if err == nil {
 		l, err = listen(path)
 	}
 	if err != nil {
-		d.s.events.Emit(proto.Notice{Level: "warning", Key: "door", Text: "Other processes cannot reach the tasks of this session: " + err.Error()})
+		d.s.rooms.events.Emit(proto.Notice{Level: "warning", Key: "door", Text: "Other processes cannot reach the tasks of this session: " + err.Error()})
 		return
 	}
 	d.l, d.path = l, path
@@ -148,7 +148,7 @@ func (d *door) receive(conn net.Conn) {
 }
 
 func (d *door) answer(k knock) reply {
-	state := d.s.part.task.Get()
+	state := d.s.rooms.part.task.Get()
 	if k.Op == "tasks" {
 		return reply{Tasks: state.List(nil)}
 	}
@@ -161,11 +161,11 @@ func (d *door) answer(k knock) reply {
 		if t.Ended() {
 			return reply{Error: fmt.Sprintf("task %s has ended already: %s", t.ID, t.Status)}
 		}
-		if err := d.s.stopTask(t.ID); err != nil {
+		if err := d.s.rooms.tasks.stop(t.ID); err != nil {
 			return reply{Error: err.Error()}
 		}
 	case "wait":
-		if c, live := d.s.rooms.live.Get(t.ID); live {
+		if c, live := d.s.rooms.tasks.live.Get(t.ID); live {
 			select {
 			case <-c.Done:
 			case <-d.s.ctx.Done():
@@ -174,7 +174,7 @@ func (d *door) answer(k knock) reply {
 	default:
 		return reply{Error: fmt.Sprintf("op %q: expected tasks, wait or stop", k.Op)}
 	}
-	t, _ = d.s.part.task.Get().Find(t.ID)
+	t, _ = d.s.rooms.part.task.Get().Find(t.ID)
 	return reply{Tasks: []Task{t}}
 }
 

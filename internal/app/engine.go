@@ -23,24 +23,27 @@ import (
 func (s *Session) engineConfig(t *turn) engine.Config {
 	r := s.rooms
 	cfg := engine.Config{
-		Model:   s.modelNow,
-		System:  s.system,
-		Tools:   r.pool.Offer,
-		Shape:   s.shape(t),
-		Record:  r.record,
-		Sync:    func(context.Context) error { return s.durable() },
-		Steer:   s.steer,
-		Stop:    s.stopping(t),
-		Spent:   s.spent(t, ""),
+		Model:  s.modelNow,
+		System: s.system,
+		Tools:  r.pool.Offer,
+		Shape:  s.shape(t),
+		Record: r.record,
+		Sync:   func(context.Context) error { return s.durable() },
+		Steer:  s.steer,
+		Stop:   s.stopping(t),
+		Spent: func(x engine.Spending) {
+			s.rooms.models.spent("", x)
+			t.usage = t.usage.Add(x.Usage)
+		},
 		Late:    s.late,
 		Keep:    func(history []msg.Message) { s.history = history },
-		Agent:   s.scope,
-		Effects: s.effects,
+		Agent:   s.rooms.scope,
+		Effects: s.rooms.clock.Effects,
 		Limits: engine.Limits{
-			Rounds: s.opts.MaxTurns, Retries: retries(r.env()), Beside: numbered(r.env(), "MYELIN_MAX_TOOL_USE_CONCURRENCY", 0),
-			Idle:       time.Duration(numbered(r.env(), "CLAUDE_STREAM_IDLE_TIMEOUT_MS", 0)) * time.Millisecond,
+			Rounds: s.rooms.opts.MaxTurns, Retries: retries(r.settings.env()), Beside: numbered(r.settings.env(), "MYELIN_MAX_TOOL_USE_CONCURRENCY", 0),
+			Idle:       time.Duration(numbered(r.settings.env(), "CLAUDE_STREAM_IDLE_TIMEOUT_MS", 0)) * time.Millisecond,
 			Wait:       s.longestWait(),
-			StreamOnly: flagged(r.env(), "MYELIN_DISABLE_NONSTREAMING_FALLBACK"),
+			StreamOnly: flagged(r.settings.env(), "MYELIN_DISABLE_NONSTREAMING_FALLBACK"),
 		},
 	}
 	s.gated(&cfg, t)
@@ -58,7 +61,7 @@ func (s *Session) durable() error {
 // longestWait is how long a service may make the session wait: for ever where a person sees it and
 // can end it, or where it was asked for.
 func (s *Session) longestWait() time.Duration {
-	if s.opts.Interactive || flagged(s.rooms.env(), "MYELIN_RETRY_WATCHDOG") {
+	if s.rooms.opts.Interactive || flagged(s.rooms.settings.env(), "MYELIN_RETRY_WATCHDOG") {
 		return 0
 	}
 	return time.Minute
@@ -77,12 +80,12 @@ func retries(env config.Environ) int {
 
 // modelNow is the model of the next round with its options.
 func (s *Session) modelNow() (provider.Model, provider.Options) {
-	now := s.part.session.Get()
+	now := s.rooms.part.session.Get()
 	opts := provider.Options{
-		MaxTokens: s.opts.MaxTokens, UserSetMaximum: s.opts.MaxTokens > 0, Effort: now.Effort, Betas: s.opts.Betas,
-		SessionID: now.ID, NoCache: flagged(s.rooms.env(), "DISABLE_PROMPT_CACHING"),
+		MaxTokens: s.rooms.opts.MaxTokens, UserSetMaximum: s.rooms.opts.MaxTokens > 0, Effort: now.Effort, Betas: s.rooms.opts.Betas,
+		SessionID: now.ID, NoCache: flagged(s.rooms.settings.env(), "DISABLE_PROMPT_CACHING"),
 	}
-	if n := numbered(s.rooms.env(), "MYELIN_MAX_OUTPUT_TOKENS", 0); opts.MaxTokens == 0 && n > 0 {
+	if n := numbered(s.rooms.settings.env(), "MYELIN_MAX_OUTPUT_TOKENS", 0); opts.MaxTokens == 0 && n > 0 {
 		opts.MaxTokens, opts.UserSetMaximum = n, true
 	}
 	if budget := s.thinking.Load(); budget != nil {
@@ -92,18 +95,18 @@ func (s *Session) modelNow() (provider.Model, provider.Options) {
 		}
 	}
 	for _, ref := range now.FallbackModels {
-		if m := s.rooms.models.ref(ref); m != nil && s.rooms.forbiddenModel(ref) == "" {
+		if m := s.rooms.models.ref(ref); m != nil && s.rooms.limits.forbiddenModel(ref) == "" {
 			opts.Fallbacks = append(opts.Fallbacks, m)
 		}
 	}
-	return s.model(), opts
+	return s.rooms.models.now(), opts
 }
 
 // system is the system prompt, and in plan mode what holds there.
 func (s *Session) system(ctx context.Context) ([]msg.Block, error) {
-	blocks, err := s.rooms.prompt.System(ctx)
-	if err == nil && s.planning() {
-		blocks = append(slices.Clone(blocks), msg.Text{Text: plan.Instructions(s.planFile())})
+	blocks, err := s.rooms.instructions.prompt.System(ctx)
+	if err == nil && s.rooms.rights.planning() {
+		blocks = append(slices.Clone(blocks), msg.Text{Text: plan.Instructions(s.rooms.rights.planFile())})
 	}
 	return blocks, err
 }
@@ -118,7 +121,7 @@ func (s *Session) shape(t *turn) func(context.Context, []msg.Message, engine.Pre
 		s.remember(history)
 		if err == nil {
 			t.view = v.Messages
-			v.Messages, err = s.inFront(ctx, v.Messages)
+			v.Messages, err = s.rooms.instructions.inFront(ctx, v.Messages)
 		}
 		return v, err
 	}
@@ -130,14 +133,14 @@ func (s *Session) stopping(t *turn) func(context.Context, engine.Turn) (engine.S
 	return func(ctx context.Context, turn engine.Turn) (engine.Stopping, error) {
 		next := cost.Usage{}
 		if turn.Calls > 0 { // the next request reads at least what this one left
-			price := s.model().Info().Price
+			price := s.rooms.models.now().Info().Price
 			if price.CacheRead == 0 { // not known to be cheaper
 				price.CacheRead = price.Input
 			}
 			next = cost.UsageOf(price, msg.Usage{CacheRead: turn.Usage.Context()})
 		}
-		if over := s.overBudget(next); over != nil && (turn.Calls > 0 || over.Next == 0) {
-			return engine.Stopping{End: &tool.End{Reason: s.budgetText(over), Outcome: string(proto.EndBudget)}}, nil
+		if over := s.rooms.limits.over(next); over != nil && (turn.Calls > 0 || over.Next == 0) {
+			return engine.Stopping{End: &tool.End{Reason: s.rooms.limits.budgetText(over), Outcome: string(proto.EndBudget)}}, nil
 		}
 		if turn.Calls > 0 {
 			return engine.Stopping{}, nil
@@ -159,18 +162,18 @@ func (s *Session) stopHooks(ctx context.Context, turn engine.Turn) (engine.Stopp
 	if !s.rooms.hooks.Any(hook.Stop) {
 		return engine.Stopping{}, nil
 	}
-	o := s.fire(ctx, hook.Event{Name: hook.Stop, Fields: map[string]any{
+	o := s.rooms.hooks.Fire(ctx, hook.Event{Name: hook.Stop, Fields: map[string]any{
 		"stop_hook_active": turn.Continued > 0, "last_assistant_message": textOf(turn.Answer),
-		"background_tasks": s.rooms.backgroundTasks(), "session_crons": []any{},
+		"background_tasks": s.rooms.tasks.background(), "session_crons": []any{},
 	}})
-	limit := numbered(s.rooms.env(), "MYELIN_STOP_HOOK_BLOCK_CAP", 8)
+	limit := numbered(s.rooms.settings.env(), "MYELIN_STOP_HOOK_BLOCK_CAP", 8)
 	switch {
 	case o.Stop:
 		return engine.Stopping{End: &tool.End{Reason: o.StopReason, Outcome: string(proto.EndHook)}}, nil
 	case !o.Block && len(o.Context) == 0:
 		return engine.Stopping{}, nil
 	case limit > 0 && turn.Continued >= limit:
-		s.events.Emit(proto.Notice{Level: "warning", Text: fmt.Sprintf("A Stop hook made the turn go on %d times in a row; it ends now.", limit)})
+		s.rooms.events.Emit(proto.Notice{Level: "warning", Text: fmt.Sprintf("A Stop hook made the turn go on %d times in a row; it ends now.", limit)})
 		return engine.Stopping{}, nil
 	case o.Block:
 		return again("Stop hook feedback:\n" + o.BlockReason), nil
@@ -195,27 +198,23 @@ func (s *Session) late(d tool.Done) {
 
 // opening turns prompts into the messages that open the turn; hooks may add to them or block them.
 func (s *Session) opening(ctx context.Context, t *turn, batch []proto.Prompt, owed []msg.Message) ([]msg.Message, *proto.Ended) {
-	s.askReset(ctx)
-	s.askBroken(ctx)
-	s.askTrust(ctx)
-	s.askBroken(ctx) // of the folder, now that it may supply guards
-	s.warnBypass(ctx)
+	s.rooms.consent.before(ctx)
 	if s.rooms.output != nil {
 		s.rooms.output.Begin()
 	}
-	s.part.permission.Set(func(p *permission.State) *permission.State { return p.NewTurn(len(batch) > 0) })
+	s.rooms.part.permission.Set(func(p *permission.State) *permission.State { return p.NewTurn(len(batch) > 0) })
 	out := owed
 	extra := append(s.takeAside(), s.setupHooks(ctx)...)
-	extra = append(extra, s.changedInstructions()...)
+	extra = append(extra, s.rooms.instructions.changed()...)
 	start := s.startHooks(ctx)
 	extra = append(extra, start.Context...)
-	if start.InitialMessage != "" && !s.opts.Interactive {
-		batch = append([]proto.Prompt{{ID: s.effects.NewID(), Content: []msg.Block{msg.Text{Text: start.InitialMessage}}}}, batch...)
+	if start.InitialMessage != "" && !s.rooms.opts.Interactive {
+		batch = append([]proto.Prompt{{ID: s.rooms.clock.newID(), Content: []msg.Block{msg.Text{Text: start.InitialMessage}}}}, batch...)
 	}
 	for _, p := range batch {
 		s.prompts.Add(1)
 		m := msg.Message{ID: p.ID, Role: msg.User, Content: p.Content}
-		o := s.fire(ctx, hook.Event{Name: hook.UserPromptSubmit, Fields: s.titled(map[string]any{"prompt": msg.TextOf(p.Content)})})
+		o := s.rooms.hooks.Fire(ctx, hook.Event{Name: hook.UserPromptSubmit, Fields: s.titled(map[string]any{"prompt": msg.TextOf(p.Content)})})
 		s.retitle(o.Title)
 		if o.Block || o.Stop || o.EndTurn {
 			s.started(t, batch)
@@ -224,7 +223,7 @@ func (s *Session) opening(ctx context.Context, t *turn, batch []proto.Prompt, ow
 			if !o.SuppressPrompt {
 				text += "\nThe prompt was: " + msg.Cut(msg.TextOf(p.Content), 2000)
 			}
-			s.events.Emit(proto.Notice{Level: "warning", Key: "prompt_blocked", Text: text})
+			s.rooms.events.Emit(proto.Notice{Level: "warning", Key: "prompt_blocked", Text: text})
 			return nil, &proto.Ended{Reason: proto.EndHook, Detail: reason, Text: reason}
 		}
 		extra = append(extra, o.Context...)
@@ -241,8 +240,8 @@ func (s *Session) startHooks(ctx context.Context) hook.Outcome {
 		return hook.Outcome{}
 	}
 	s.rooms.source = ""
-	o := s.fire(ctx, hook.Event{Name: hook.SessionStart, Match: source, Fields: s.titled(map[string]any{
-		"source": source, "model": s.part.session.Get().Model,
+	o := s.rooms.hooks.Fire(ctx, hook.Event{Name: hook.SessionStart, Match: source, Fields: s.titled(map[string]any{
+		"source": source, "model": s.rooms.part.session.Get().Model,
 	})})
 	if source != "clear" && source != "compact" {
 		s.retitle(o.Title)
@@ -252,16 +251,16 @@ func (s *Session) startHooks(ctx context.Context) hook.Outcome {
 
 // setupHooks fires Setup, once, where the program was started to prepare or to tend the project.
 func (s *Session) setupHooks(ctx context.Context) []string {
-	trigger := s.opts.Setup
-	if s.opts.Setup = ""; trigger == "" {
+	trigger := s.rooms.opts.Setup
+	if s.rooms.opts.Setup = ""; trigger == "" {
 		return nil
 	}
-	return s.fire(ctx, hook.Event{Name: hook.Setup, Match: trigger, Fields: map[string]any{"trigger": trigger}}).Context
+	return s.rooms.hooks.Fire(ctx, hook.Event{Name: hook.Setup, Match: trigger, Fields: map[string]any{"trigger": trigger}}).Context
 }
 
 // titled adds the session's title to the fields of an event, where it has one.
 func (s *Session) titled(fields map[string]any) map[string]any {
-	now := s.part.session.Get()
+	now := s.rooms.part.session.Get()
 	if title := orText(now.Name, now.Title); title != "" {
 		fields["session_title"] = title
 	}
@@ -273,8 +272,8 @@ func (s *Session) retitle(title string) {
 	if title == "" {
 		return
 	}
-	session.Rename(s.part.session, title)
+	session.Rename(s.rooms.part.session, title)
 	if err := s.rooms.transcript().SetTitle(title); err != nil {
-		s.events.Emit(proto.Notice{Level: "warning", Key: "title", Text: err.Error()})
+		s.rooms.events.Emit(proto.Notice{Level: "warning", Key: "title", Text: err.Error()})
 	}
 }

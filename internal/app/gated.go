@@ -14,30 +14,30 @@ import (
 )
 
 // newGate binds the gate to the session.
-func newGate(s *Session) *gate.Gate {
+func newGate(r *rooms) *gate.Gate {
 	given := gate.Given{
-		State: s.part.permission, Dirs: s.dirs, ReadOnly: s.rooms.readOnly.Load, Git: s.gitRisk,
-		Tool:    func(name string) tool.Tool { return s.rooms.pool.Tool(name) },
-		Sandbox: func() permission.Sandbox { return s.rooms.box.Policy() },
+		State: r.part.permission, Dirs: r.rights.dirs, ReadOnly: r.consent.readOnly.Load, Git: r.consent.gitRisk,
+		Tool:    func(name string) tool.Tool { return r.pool.Tool(name) },
+		Sandbox: func() permission.Sandbox { return r.programs.box.Policy() },
 		Settings: func() gate.Settings {
 			return gate.Settings{
-				AutoInPlan:    setting(s.config(), "useAutoModeDuringPlan", true),
-				ManagedOnly:   setting(s.config(), "allowManagedPermissionRulesOnly", false),
-				ClassifyShell: s.autoRules().ClassifyAllShell,
+				AutoInPlan:    setting(r.settings.now(), "useAutoModeDuringPlan", true),
+				ManagedOnly:   setting(r.settings.now(), "allowManagedPermissionRulesOnly", false),
+				ClassifyShell: autoRules(r.settings.now()).ClassifyAllShell,
 			}
 		},
-		Hooks: func() gate.Hooks { return s.rooms.hooks }, TellHook: s.tellHook,
-		Silent: s.opts.Silent, Answerer: s.answeredBy, Prompts: func() int { return int(s.prompts.Load()) },
+		Hooks: func() gate.Hooks { return r.hooks.set }, TellHook: r.hooks.tell,
+		Silent: r.opts.Silent, Answerer: func(surface string) string { return answeredBy(r.part.surface.Get(), surface) }, Prompts: func() int { return int(r.session.prompts.Load()) },
 		Classify: func(ctx context.Context, req permission.Request) permission.Verdict {
-			return s.rooms.classifier.Judge(ctx, req, s.scene(ctx, req))
+			return r.classifier.Judge(ctx, req, r.session.scene(ctx, req))
 		},
-		Grant: s.grant, Tell: s.events.Emit,
-		Drift: func(scope *tool.Scope, path string) string { return s.rooms.files.Drift(scope, path) },
-		Note:  s.noteForClassifier, Later: s.later,
-		Now: func() time.Time { return s.effects.Now() }, NewID: func() string { return s.effects.NewID() },
+		Grant: r.rights.grant, Tell: r.events.Emit,
+		Drift: func(scope *tool.Scope, path string) string { return r.files.Drift(scope, path) },
+		Note:  r.session.noteForClassifier, Later: r.session.later,
+		Now: func() time.Time { return r.clock.now() }, NewID: func() string { return r.clock.newID() },
 	}
-	if s.opts.Answers {
-		given.Ask = s.asks.Put
+	if r.opts.Answers {
+		given.Ask = r.asks.Put
 	}
 	return gate.New(given)
 }
@@ -50,29 +50,20 @@ func (s *Session) gated(cfg *engine.Config, t *turn) {
 	}
 	cfg.Before = func(context.Context, tool.Call, tool.Traits) error { return s.durable() }
 	cfg.Amend = func(ctx context.Context, call tool.Call, r tool.Result) (tool.Result, *tool.End, error) {
-		s.rooms.booked(call, r)
-		return g.Amend(ctx, call, s.withInstructions(call, r))
+		booked(s.rooms, call, r)
+		return g.Amend(ctx, call, s.rooms.instructions.with(call, r))
 	}
 	cfg.Batch = func(ctx context.Context, calls []tool.Done) (*tool.End, error) {
 		for _, c := range calls {
-			cost.BookCall(s.part.cost, time.Duration(c.Seconds*float64(time.Second)), cost.Lines{})
+			cost.BookCall(s.rooms.part.cost, time.Duration(c.Seconds*float64(time.Second)), cost.Lines{})
 		}
 		return g.Batch(ctx, calls), nil
 	}
 }
 
-// dirs are the places decisions refer to.
-func (s *Session) dirs() permission.Dirs {
-	p := s.rooms.settings.places
-	return permission.Dirs{
-		Cwd: p.Start, Project: s.part.session.Get().ProjectRoot, Home: p.UserHome, More: s.part.permission.Get().WorkDirs(),
-		Protected: []string{p.Home, p.StateFile}, PlanFile: s.planFile(), Temp: s.rooms.temp(),
-	}
-}
-
 // answeredBy says who sat behind the surface that answered: a person's no means more than a host's.
-func (s *Session) answeredBy(surface string) string {
-	switch s.part.surface.Get().ByID[surface].Kind {
+func answeredBy(all *Surfaces, surface string) string {
+	switch all.ByID[surface].Kind {
 	case "":
 		return surface // a hook, a time limit
 	case "headless", "sdk":
@@ -110,7 +101,7 @@ func (s *Session) scene(ctx context.Context, req permission.Request) permission.
 	}
 	out.Notes = slices.Clone(s.classifierNotes)
 	s.sceneMu.Unlock()
-	out.Instructions = s.instructionTexts(ctx)
+	out.Instructions = s.rooms.instructions.texts(ctx)
 	if permission.DiscardsWork(req.Traits.Command) {
 		out.GitStatus = s.rooms.gitStatus(ctx)
 	}

@@ -20,7 +20,7 @@ func TestUnreadableDayCountsAsExhausted(t *testing.T) {
 	day := 1000.0
 	begin := func() *stage {
 		st := newStage(t, `turns: [{content: [{text: done}]}, {content: [{text: done}]}]`)
-		st.part.process.Set(func(p *Process) *Process {
+		st.rooms.part.process.Set(func(p *Process) *Process {
 			next := *p
 			next.Policy = &policy.State{Limits: policy.Limits{Host: "limits.example", Budget: policy.Budget{Day: &day}}}
 			return &next
@@ -29,7 +29,7 @@ func TestUnreadableDayCountsAsExhausted(t *testing.T) {
 	}
 	for _, text := range []string{"half a", "-5\n", "NaN\n", "1\n\n2\n"} {
 		st := begin()
-		d := st.day()
+		d := st.rooms.limits.day()
 		put(t, filepath.Join(d.Dir, d.Now().Format(time.DateOnly)+".txt"), text)
 		st.say("go")
 		if r, _ := st.result(); r.Ended.Reason != proto.EndBudget || r.Text == "done" {
@@ -37,12 +37,12 @@ func TestUnreadableDayCountsAsExhausted(t *testing.T) {
 		}
 	}
 	st := begin()
-	put(t, filepath.Join(st.day().Dir, "x"), "")
+	put(t, filepath.Join(st.rooms.limits.day().Dir, "x"), "")
 	st.say("go")
 	if r, _ := st.result(); r.Text != "done" {
 		t.Errorf("a day without spending: %+v", r)
 	}
-	st.dayLost.Store(true)
+	st.rooms.limits.dayLost.Store(true)
 	st.say("go on")
 	if r, _ := st.result(); r.Ended.Reason != proto.EndBudget {
 		t.Errorf("what could not be written down counts as nothing: %+v", r)
@@ -63,7 +63,7 @@ func TestConfigChangeVetoIsHeeded(t *testing.T) {
 		})
 		put(t, st.rooms.settings.places.File("user"), `{"permissions": {"allow": ["Bash(rm *)"]}}`)
 		st.rooms.settings.live.Reload(t.Context())
-		allow := st.part.permission.Get().Rules[permission.FromUser].Allow
+		allow := st.rooms.part.permission.Get().Rules[permission.FromUser].Allow
 		if (len(allow) == 0) != c.refused {
 			t.Errorf("%s: in force is %v", name, allow)
 		}

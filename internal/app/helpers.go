@@ -71,28 +71,27 @@ func keyHelper(state *config.State) (helper, bool) {
 }
 
 // helpers are those of the settings in force that are commands.
-func (r *rooms) helpers() []helper {
-	if h, ok := keyHelper(r.session.config()); ok {
+func (ps *programs) helpers() []helper {
+	if h, ok := keyHelper(ps.settings.now()); ok {
 		return []helper{h}
 	}
 	return nil
 }
 
 // runHelper runs a helper: in the sandbox, or outside after a look at what it runs.
-func (s *Session) runHelper(ctx context.Context, h helper) ([]byte, error) {
+func (ps *programs) runHelper(ctx context.Context, h helper) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, helperTime, fmt.Errorf("it took longer than %s", helperTime))
 	defer cancel()
-	r := s.rooms
 	out, errs := &headBuffer{left: helperOutput}, &headBuffer{left: 4 << 10}
-	spec := proc.Spec{Path: "/bin/sh", Args: []string{"-c", h.command}, Dir: s.opts.Cwd, Env: r.scrubbed(r.env().Lines()), Stdout: out, Stderr: errs, Label: h.name}
+	spec := proc.Spec{Path: "/bin/sh", Args: []string{"-c", h.command}, Dir: ps.settings.opts.Cwd, Env: ps.scrubbed(ps.settings.env().Lines()), Stdout: out, Stderr: errs, Label: h.name}
 	if h.command == "" {
-		path, err := r.finder.Find(h.words[0], r.env().Value("PATH"))
+		path, err := ps.finder.Find(h.words[0], ps.settings.env().Value("PATH"))
 		if err != nil {
 			return nil, err
 		}
 		spec.Path, spec.Args = path, h.words[1:]
 	}
-	p, ended, err := s.startHelper(ctx, h, spec)
+	p, ended, err := ps.startHelper(ctx, h, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -112,20 +111,19 @@ func (s *Session) runHelper(ctx context.Context, h helper) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (s *Session) startHelper(ctx context.Context, h helper, spec proc.Spec) (p *proc.Process, ended func(proc.Exit, string) string, err error) {
-	r := s.rooms
-	if h.confine && r.boxOn() {
-		run, err := s.runProgram(spec, tool.Confinement{Level: tool.Sandboxed})
+func (ps *programs) startHelper(ctx context.Context, h helper, spec proc.Spec) (p *proc.Process, ended func(proc.Exit, string) string, err error) {
+	if h.confine && ps.boxOn() {
+		run, err := ps.runProgram(spec, tool.Confinement{Level: tool.Sandboxed})
 		return run.Process, run.After, err
 	}
-	done, err := r.guard.Check(ctx, outside.Command{Name: h.name + " (" + h.at.Place() + ")", Command: fingerprint.Command{
+	done, err := ps.guard.Check(ctx, outside.Command{Name: h.name + " (" + h.at.Place() + ")", Command: fingerprint.Command{
 		Text: h.command, Words: h.words, Dir: spec.Dir, Env: spec.Env,
 	}})
 	if err != nil {
 		return nil, nil, err
 	}
-	spec.Env = s.ownPycache(spec.Env)
-	p, err = r.owner.Start(spec)
+	spec.Env = ps.ownPycache(spec.Env)
+	p, err = ps.owner.Start(spec)
 	return p, func(proc.Exit, string) string { done(); return "" }, err
 }
 

@@ -120,7 +120,7 @@ func writable(dir string) error {
 // model tells which model a session would begin with, and which keys there are, never their values.
 func (d doctor) model(ctx context.Context) {
 	vars, _ := d.x.s.live.State().Env()
-	env := d.x.s.env.With(vars, false)
+	env := d.x.s.base.With(vars, false)
 	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY"} {
 		if env.Value(name) != "" {
 			d.tell(Check{Name: "key", Status: "ok", Detail: name + " is set"})
@@ -155,7 +155,7 @@ func (d doctor) programs(ctx context.Context) {
 	} else {
 		d.tell(Check{Name: "git", Status: "ok", Detail: strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")})
 	}
-	shell := orText(d.x.s.env.Value("SHELL"), "sh")
+	shell := orText(d.x.s.base.Value("SHELL"), "sh")
 	if path, err := exec.LookPath(shell); err != nil {
 		d.tell(Check{Name: "shell", Status: "warning", Detail: err.Error(), Fix: "set SHELL"})
 	} else {
@@ -178,7 +178,7 @@ func (d doctor) leftovers() {
 
 // session tells what only a built session knows: trust and sandbox.
 func (d doctor) session(l looked) {
-	t := l.part.trust.Get()
+	t := l.rooms.part.trust.Get()
 	c := Check{Name: "folder", Status: "ok", Detail: fmt.Sprintf("%s (%s)", d.x.s.places.Start, t.State)}
 	if len(t.Withheld) > 0 {
 		c.Status, c.Detail = "warning", c.Detail+fmt.Sprintf(", %d things it supplies are not used", len(t.Withheld))
@@ -193,11 +193,11 @@ func (d doctor) session(l looked) {
 // outside lists the commands that run outside of the sandbox with files that commands inside may
 // write, and what of them cannot be looked at before they run.
 func (d doctor) outside(l looked) {
-	if l.rooms.box.Wanted() == "off" {
+	if l.rooms.programs.box.Wanted() == "off" {
 		return
 	}
-	for _, command := range l.outsideCommands() {
-		in := l.rooms.guard.Inputs(command)
+	for _, command := range l.rooms.programs.outsideCommands() {
+		in := l.rooms.programs.guard.Inputs(command)
 		if len(in.Files) == 0 && len(in.Unknown) == 0 {
 			continue
 		}
@@ -208,7 +208,7 @@ func (d doctor) outside(l looked) {
 		}
 		d.tell(c)
 	}
-	finder, path := l.rooms.finder, l.rooms.env().Value("PATH")
+	finder, path := l.rooms.programs.finder, l.rooms.settings.env().Value("PATH")
 	if kept := filepath.SplitList(finder.Path(path)); len(kept) < len(filepath.SplitList(path)) {
 		var writable []string
 		for _, dir := range filepath.SplitList(path) {
@@ -222,20 +222,20 @@ func (d doctor) outside(l looked) {
 
 // rules names the allow rules that cover less than they read as.
 func (d doctor) rules(l looked) {
-	for _, n := range permission.Narrowed(l.part.permission.Get().AllRules()) {
+	for _, n := range permission.Narrowed(l.rooms.part.permission.Get().AllRules()) {
 		d.tell(Check{Name: "rule", Status: "warning", Detail: fmt.Sprintf("%s: %s: %s", n.Rule.Where(), n.Rule.Text, n.Asks), Fix: n.Instead})
 	}
 }
 
 // sandbox tells whether shell commands are confined.
 func (d doctor) sandbox(l looked) {
-	if l.rooms.box.Wanted() == "off" {
+	if l.rooms.programs.box.Wanted() == "off" {
 		d.tell(Check{Name: "sandbox", Status: "info", Detail: "off by the settings"})
 		return
 	}
-	st := l.rooms.box.Status()
+	st := l.rooms.programs.box.Status()
 	c := Check{Name: "sandbox", Status: "ok", Detail: strings.TrimSpace(st.State() + " " + st.Backend)}
-	if _, on := l.rooms.box.On(); !on {
+	if _, on := l.rooms.programs.box.On(); !on {
 		c.Status, c.Fix = "warning", st.Fix
 		c.Detail = orText(st.Reason, c.Detail) + "; commands are asked for instead"
 	}

@@ -65,16 +65,16 @@ func TestHooks(ctx context.Context, o Options, event, match string, input json.R
 	if spec.Tool {
 		e.Tool, e.Input = toolFields(fields, &e.Match)
 	}
-	r = HookReport{Event: event, Disabled: l.part.hook.Get().Disabled, Runs: []HookRun{}}
-	for _, h := range l.rooms.hooks.Handlers() {
+	r = HookReport{Event: event, Disabled: l.rooms.part.hook.Get().Disabled, Runs: []HookRun{}}
+	for _, h := range l.rooms.hooks.set.Handlers() {
 		if h.Event == spec.Name {
 			r.Configured++
 		}
 	}
-	for _, p := range l.loadHooks(l.config()) {
+	for _, p := range l.rooms.hooks.load(l.rooms.settings.now()) {
 		r.Problems = append(r.Problems, p.String())
 	}
-	r.fill(l.rooms.hooks.Fire(ctx, e))
+	r.fill(l.rooms.hooks.set.Fire(ctx, e))
 	return r, nil
 }
 

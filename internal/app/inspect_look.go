@@ -33,19 +33,14 @@ func lookAt(ctx context.Context, o Options, given provider.Model) (looked, error
 	if given != nil {
 		o.Model = given.Info().Ref() // nothing is to be said of a model nobody will talk to
 	}
-	s := newSession(o)
-	if err := s.build(ctx, given); err != nil {
-		s.cancel(err)
-		_ = s.rooms.close(ctx) // the other error says what is wrong
-		return looked{}, err
-	}
-	return looked{s}, nil
+	s, err := built(ctx, o, given)
+	return looked{s}, err
 }
 
 // close ends it without firing the hooks of an end: nothing has begun.
 func (l looked) close(ctx context.Context) error {
 	l.rooms.settings.live.Close()
-	l.rooms.hooks.Load(nil, hook.Switches{})
+	l.rooms.hooks.set.Load(nil, hook.Switches{})
 	l.cancel(errClosed)
 	return l.rooms.close(ctx)
 }
@@ -74,7 +69,7 @@ func Tools(ctx context.Context, o Options) (rows []ToolRow, err error) {
 	}
 	defer func() { err = errors.Join(err, l.close(ctx)) }()
 	l.rooms.pool.Names() // assembles it
-	for _, p := range l.part.pool.Get().Pool {
+	for _, p := range l.rooms.part.pool.Get().Pool {
 		row := ToolRow{Name: p.Name, State: p.State, Step: p.Step, Reason: p.Why}
 		if t := l.rooms.pool.Tool(p.Name); t != nil {
 			row.Description, row.Schema = t.Spec().Description, t.Spec().Schema
@@ -101,8 +96,8 @@ func Rules(ctx context.Context, o Options) (rows []RuleRow, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close(ctx)) }()
-	all := l.part.permission.Get().AllRules()
-	env := permission.Env{Dirs: l.dirs(), Resolve: permission.ResolveLinks, Known: l.rooms.pool.Known()}
+	all := l.rooms.part.permission.Get().AllRules()
+	env := permission.Env{Dirs: l.rooms.rights.dirs(), Resolve: permission.ResolveLinks, Known: l.rooms.pool.Known()}
 	notes := map[permission.Rule]string{}
 	for _, p := range permission.Compile(all, env).Problems() {
 		notes[p.Rule] = p.Err.Error()
@@ -118,7 +113,7 @@ func Rules(ctx context.Context, o Options) (rows []RuleRow, err error) {
 	for _, r := range all {
 		rows = append(rows, RuleRow{List: string(r.List), Rule: r.Text, Scope: string(r.Source), Place: placeOf(r.File, r.Line), Note: notes[r]})
 	}
-	for _, p := range l.config().Errors {
+	for _, p := range l.rooms.settings.now().Errors {
 		if list, _, ok := strings.Cut(strings.TrimPrefix(p.Key, "permissions."), "["); ok && strings.HasPrefix(p.Key, "permissions.") {
 			rows = append(rows, RuleRow{List: list, Rule: p.Key, Scope: string(p.Scope), Place: p.At().Place(), Note: "not in force: " + p.Message})
 		}
@@ -150,7 +145,7 @@ func Why(ctx context.Context, o Options, name string, input json.RawMessage) (d 
 	defer func() { err = errors.Join(err, l.close(ctx)) }()
 	traits := tool.Traits{}
 	name = tool.Current(name)
-	call := tool.Call{ID: "why", Name: name, Literal: input, Input: input, Scope: l.scope}
+	call := tool.Call{ID: "why", Name: name, Literal: input, Input: input, Scope: l.rooms.scope}
 	if t := l.rooms.pool.Tool(name); t != nil {
 		if call, traits, err = tool.Prepare(t, call); err != nil {
 			return d, usage("%s: %w", name, err)
@@ -172,7 +167,7 @@ func Why(ctx context.Context, o Options, name string, input json.RawMessage) (d 
 
 // guards counts the hooks that stand before a tool's calls.
 func (s *Session) guards(name string) (n int) {
-	for _, h := range s.rooms.hooks.Handlers() {
+	for _, h := range s.rooms.hooks.set.Handlers() {
 		if h.Event == hook.PreToolUse && (h.Matcher == "" || h.Matcher == "*" || strings.Contains(h.Matcher, name)) {
 			n++
 		}

@@ -23,7 +23,7 @@ func lookForModels(ctx context.Context, o Options) (*models, func(), error) {
 		return nil, nil, err
 	}
 	vars, _ := x.s.live.State().Env()
-	m, err := newModels(o, x.s.env.With(vars, false), x.s.live.State(), nil)
+	m, err := newModels(o, x.s.base.With(vars, false), x.s.live.State(), nil)
 	if err != nil {
 		x.Close()
 		return nil, nil, err

@@ -262,7 +262,7 @@ func SettingsSchema() (json.RawMessage, error) { return config.Schema(sections()
 func (x *Settings) ShowPolicy(ctx context.Context, refresh bool) (json.RawMessage, string, error) {
 	state := x.s.live.State()
 	vars, _ := state.Env()
-	web, err := transport.Client(x.s.env.With(vars, false).Value)
+	web, err := transport.Client(x.s.base.With(vars, false).Value)
 	if err != nil {
 		return nil, "", &ExitError{codeSettings, err}
 	}

@@ -128,10 +128,10 @@ func findSession(shelf transcript.Shelf, cwd, query string) (transcript.Info, er
 // rebuild takes over what a transcript says.
 func (l looked) rebuild(info transcript.Info, loaded *transcript.Loaded) {
 	l.begin(opened{id: info.ID, loaded: loaded})
-	l.part.transcript.Set(func(*transcript.State) *transcript.State {
+	l.rooms.part.transcript.Set(func(*transcript.State) *transcript.State {
 		return &transcript.State{Path: info.Path, LastID: loaded.LastID, Records: loaded.Records, Bytes: loaded.Bytes}
 	})
-	now := *l.part.session.Get()
+	now := *l.rooms.part.session.Get()
 	now.Title, now.Name, now.ProjectDir = info.Title(), info.CustomTitle, filepath.Dir(info.Path)
 	now.StartedAt = info.Started
 	answers := map[string]msg.Message{}
@@ -146,13 +146,13 @@ func (l looked) rebuild(info transcript.Info, loaded *transcript.Loaded) {
 			answers[m.Response] = m // each block repeats it; the last one knows most
 		}
 	}
-	if l.part.cost.Get().Total.Requests == 0 { // nothing was noted: what the lines say is all that is known
+	if l.rooms.part.cost.Get().Total.Requests == 0 { // nothing was noted: what the lines say is all that is known
 		for _, m := range answers {
 			model, _ := l.rooms.modelInfo(m.Model)
-			cost.Book(l.part.cost, cost.Entry{Model: model, Usage: *m.Usage})
+			cost.Book(l.rooms.part.cost, cost.Entry{Model: model, Usage: *m.Usage})
 		}
 	}
-	l.part.session.Set(func(*sessionState) *sessionState { return &now })
+	l.rooms.part.session.Set(func(*sessionState) *sessionState { return &now })
 }
 
 // Snapshot is a state as JSON, with what may be secret hidden.

@@ -25,7 +25,7 @@ turns:
 			t.Errorf("%s: %q, %v", at, raw, err)
 		}
 	}
-	if cwd := st.part.session.Get().Cwd; cwd != filepath.Join(st.dir, "sub") {
+	if cwd := st.rooms.part.session.Get().Cwd; cwd != filepath.Join(st.dir, "sub") {
 		t.Errorf("the session stands in %s", cwd)
 	}
 }
@@ -43,13 +43,13 @@ lanes:
 	}
 	st.say("go" + strings.Repeat(" and so on", 5000))
 	st.result()
-	if n := len(st.scope.Reads.Recent()); n != 1 {
+	if n := len(st.rooms.scope.Reads.Recent()); n != 1 {
 		t.Fatalf("%d files count as read", n)
 	}
 	st.say("/compact")
 	st.until("the compaction", func(b proto.EventBody) bool { _, ok := b.(proto.Compacted); return ok })
 	st.result()
-	if known := st.scope.Reads.Recent(); len(known) != 0 {
+	if known := st.rooms.scope.Reads.Recent(); len(known) != 0 {
 		t.Errorf("after the compaction %s still counts as read", known[0].Path)
 	}
 }

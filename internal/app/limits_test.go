@@ -19,17 +19,17 @@ func TestLimitsThatChangeHoldFromTheNextCallOn(t *testing.T) {
 	zero := 0.0
 	serve := func(l policy.Limits) {
 		l.Host = "limits.example"
-		st.part.process.Set(func(p *Process) *Process {
+		st.rooms.part.process.Set(func(p *Process) *Process {
 			next := *p
 			next.Policy = &policy.State{Limits: l}
 			return &next
 		})
 	}
 	serve(policy.Limits{Deny: []string{"Bash(rm *)"}, DisableModes: []string{"acceptEdits"}})
-	if got := st.mode(); got != "default" {
+	if got := st.rooms.rights.mode(); got != "default" {
 		t.Errorf("mode %s", got)
 	}
-	rules := st.part.permission.Get().Rules[permission.FromManaged]
+	rules := st.rooms.part.permission.Get().Rules[permission.FromManaged]
 	if !slices.ContainsFunc(rules.Deny, func(r permission.Rule) bool { return r.Text == "Bash(rm *)" }) {
 		t.Errorf("the deny rule is not in force: %v", rules)
 	}
@@ -61,7 +61,7 @@ func TestLimitsThatChangeHoldFromTheNextCallOn(t *testing.T) {
 func TestKF113_NoWayIntoAForbiddenMode(t *testing.T) {
 	st := newStage(t, `turns: [{content: [{text: done}]}]`, func(o *Options) { o.AllowBypass, o.Mode = true, "plan" })
 	forbid := func(modes ...string) {
-		st.part.process.Set(func(p *Process) *Process {
+		st.rooms.part.process.Set(func(p *Process) *Process {
 			next := *p
 			next.Policy = &policy.State{Limits: policy.Limits{DisableModes: modes, Host: "limits.example"}}
 			return &next
@@ -76,38 +76,39 @@ func TestKF113_NoWayIntoAForbiddenMode(t *testing.T) {
 	}
 	forbid("acceptEdits", "bypassPermissions", "auto")
 	for _, mode := range []string{"acceptEdits", "bypassPermissions", "auto"} {
-		if err := st.Do(proto.O(proto.SetMode{Mode: mode})); err == nil || !strings.Contains(err.Error(), "not allowed by the policy of limits.example") || st.mode() != "plan" {
-			t.Errorf("the operation: %v, mode %s", err, st.mode())
+		if err := st.Do(proto.O(proto.SetMode{Mode: mode})); err == nil || !strings.Contains(err.Error(), "not allowed by the policy of limits.example") || st.rooms.rights.mode() != "plan" {
+			t.Errorf("the operation: %v, mode %s", err, st.rooms.rights.mode())
 		}
 		if slices.Contains(st.View().Modes, mode) {
 			t.Errorf("the mode key goes to %s", mode)
 		}
 	}
-	st.grant(proto.PermissionUpdate{Type: "setMode", Mode: "acceptEdits", Destination: "session"}) // approves the plan
+	st.rooms.rights.grant(proto.PermissionUpdate{Type: "setMode", Mode: "acceptEdits", Destination: "session"}) // approves the plan
 	told("approving a plan", "acceptEdits")
-	if st.mode() != "default" {
-		t.Errorf("after approval: %s", st.mode())
+	if st.rooms.rights.mode() != "default" {
+		t.Errorf("after approval: %s", st.rooms.rights.mode())
 	}
 	for _, to := range []string{"session", "userSettings"} {
-		st.grant(proto.PermissionUpdate{Type: "setMode", Mode: "bypassPermissions", Destination: to})
+		st.rooms.rights.grant(proto.PermissionUpdate{Type: "setMode", Mode: "bypassPermissions", Destination: to})
 		told("an answer or a hook", "bypassPermissions")
 	}
-	st.grant(proto.PermissionUpdate{Type: "setMode", Mode: "acceptEdits", Destination: "localSettings"})
+	st.rooms.rights.grant(proto.PermissionUpdate{Type: "setMode", Mode: "acceptEdits", Destination: "localSettings"})
 	told("an answer that is kept", "acceptEdits")
-	if _, err := os.Stat(filepath.Join(st.dir, ".myelin", "settings.local.json")); err == nil || st.mode() != "default" {
-		t.Errorf("kept: %v, mode %s", err, st.mode())
+	if _, err := os.Stat(filepath.Join(st.dir, ".myelin", "settings.local.json")); err == nil || st.rooms.rights.mode() != "default" {
+		t.Errorf("kept: %v, mode %s", err, st.rooms.rights.mode())
 	}
 	// What was forbidden and is no more may be entered again, if it might when the session started.
 	forbid()
 	for _, mode := range []string{"bypassPermissions", "acceptEdits"} {
-		if err := st.Do(proto.O(proto.SetMode{Mode: mode})); err != nil || st.mode() != mode {
-			t.Errorf("allowed again: %v, mode %s", err, st.mode())
+		if err := st.Do(proto.O(proto.SetMode{Mode: mode})); err != nil || st.rooms.rights.mode() != mode {
+			t.Errorf("allowed again: %v, mode %s", err, st.rooms.rights.mode())
 		}
 	}
 	// A mode that becomes forbidden while plan mode remembers it is not gone back to.
 	st.do(proto.SetMode{Mode: "plan"})
 	forbid("acceptEdits")
-	if _, err := st.leaveAfterApproval(nil); err != nil || st.mode() != "default" {
-		t.Errorf("%v, mode %s", err, st.mode())
+	st.rooms.rights.leavePlan("")
+	if st.rooms.rights.mode() != "default" {
+		t.Errorf("mode %s", st.rooms.rights.mode())
 	}
 }

@@ -122,7 +122,7 @@ func TestKF114_PluginOnlyHooks(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, h := range s.rooms.hooks.Handlers() {
+		for _, h := range s.rooms.hooks.set.Handlers() {
 			if h.Event == hook.Stop {
 				got = append(got, h.Command)
 			}
@@ -146,7 +146,7 @@ func TestKF114_OnlyAvailableModelsAreAsked(t *testing.T) {
 	if _, opts := s.modelNow(); len(opts.Fallbacks) != 0 {
 		t.Errorf("takes over: %s", opts.Fallbacks[0].Info().Ref())
 	}
-	if _, err := s.askHook(t.Context(), "anthropic/claude-haiku-4-5", "x"); err == nil || !strings.Contains(err.Error(), "availableModels") {
+	if _, err := s.rooms.models.askHook(t.Context(), "anthropic/claude-haiku-4-5", "x"); err == nil || !strings.Contains(err.Error(), "availableModels") {
 		t.Errorf("a hook asked another model: %v", err)
 	}
 	if _, err := organisation(t, `{"availableModels": "all"}`); err == nil || !strings.Contains(err.Error(), "availableModels") {
@@ -162,9 +162,9 @@ func TestKF114_OnlyManagedRulesAllow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.grant(proto.PermissionUpdate{Type: "addRules", Behavior: "allow", Destination: "session", Rules: []proto.RuleValue{{ToolName: "Bash", RuleContent: "touch *"}}})
+		s.rooms.rights.grant(proto.PermissionUpdate{Type: "addRules", Behavior: "allow", Destination: "session", Rules: []proto.RuleValue{{ToolName: "Bash", RuleContent: "touch *"}}})
 		for _, command := range []string{"touch x", "make x"} {
-			req := permission.Request{Tool: "Bash", Cwd: s.opts.Cwd, Traits: tool.Traits{Command: command, Shell: true}}
+			req := permission.Request{Tool: "Bash", Cwd: s.rooms.opts.Cwd, Traits: tool.Traits{Command: command, Shell: true}}
 			if d := s.rooms.gate.Decide(req); d.Behavior != want {
 				t.Errorf("%s, %s: %s (%s), want %s", lock, command, d.Behavior, d.Reason.Text, want)
 			}

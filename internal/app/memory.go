@@ -7,27 +7,53 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"text/tabwriter"
 
+	"github.com/myelin-agent/myelin/internal/app/events"
 	"github.com/myelin-agent/myelin/internal/app/gate"
+	"github.com/myelin-agent/myelin/internal/app/pool"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/store"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/memory"
 	"github.com/myelin-agent/myelin/internal/feature/prompt"
+	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/jsonc"
 )
 
-// memoryOptions say where instruction files stand.
-func (s *Session) memoryOptions() memory.Options {
-	p, state, env := s.rooms.settings.places, s.config(), s.rooms.env()
+// instructions are the files of instructions and what else stands in front of a conversation.
+type instructions struct {
+	opts        Options
+	settings    *settings
+	session     store.Slice[session.State]
+	state       store.Slice[memory.State]
+	asks        *proto.Asks
+	events      *events.Stream
+	clock       *clock
+	hooks       *hooks
+	pool        *pool.Pool
+	hidden      func(path string) bool // a rule forbids to read it
+	readOnly    func() bool            // a person declined to trust the folder
+	environment func() prompt.Environment
+	ctx         context.Context
+
+	memory   *memory.Instructions
+	prompt   *prompt.Prompt
+	reloaded atomic.Bool // the files are loaded anew because of a compaction
+}
+
+// options say where instruction files stand.
+func (i *instructions) options() memory.Options {
+	p, state, env := i.settings.places, i.settings.now(), i.settings.env()
 	o := memory.Options{
-		State: s.part.memory, Managed: p.Managed, ManagedText: setting(state, "claudeMd", ""), UserHome: p.UserHome, Start: p.Start,
+		State: i.state, Managed: p.Managed, ManagedText: setting(state, "claudeMd", ""), UserHome: p.UserHome, Start: p.Start,
 		AgentsMD: setting(state, "instructions.agentsMd", "auto"), Excludes: setting[[]string](state, "claudeMdExcludes", nil),
-		MayRead: func(path string) bool { return !s.hidden(path) },
-		Report:  func(text string) { s.events.Emit(proto.Notice{Level: "warning", Key: "instructions", Text: text}) },
+		MayRead: func(path string) bool { return !i.hidden(path) },
+		Report:  func(text string) { i.events.Emit(proto.Notice{Level: "warning", Key: "instructions", Text: text}) },
 	}
 	guests := setting(state, "compat", true)
 	if p.GuestHome != "" && guests {
@@ -41,13 +67,13 @@ func (s *Session) memoryOptions() memory.Options {
 		o.Main, o.Worktree = repo.Main, repo.Root
 	}
 	off := flagged(env, "MYELIN_DISABLE_CLAUDE_MDS")
-	sources := s.opts.SettingSources
+	sources := i.opts.SettingSources
 	o.Levels = func(l memory.Level) bool {
-		declined := s.rooms.readOnly.Load() && l != memory.User // the person does not trust the folder
+		declined := i.readOnly() && l != memory.User // the person does not trust the folder
 		return !off && !declined && (sources == nil || slices.Contains(*sources, string(l)))
 	}
-	if s.opts.Interactive {
-		o.Approve = s.approveImports
+	if i.opts.Interactive {
+		o.Approve = i.approveImports
 	}
 	return o
 }
@@ -56,15 +82,15 @@ func (s *Session) memoryOptions() memory.Options {
 func importsKey(root string) []string { return []string{"projects", root, "externalInstructions"} }
 
 // approveImports asks once for a project whether its instruction files may bring in files from outside of it.
-func (s *Session) approveImports(ctx context.Context, files []string) bool {
-	root := s.part.session.Get().ProjectRoot
-	if doc, err := s.rooms.settings.places.State().Read(); err == nil && doc != nil {
+func (i *instructions) approveImports(ctx context.Context, files []string) bool {
+	root := i.session.Get().ProjectRoot
+	if doc, err := i.settings.places.State().Read(); err == nil && doc != nil {
 		if said := doc.Get(importsKey(root)...); said != nil {
 			return said.Text() == "true"
 		}
 	}
-	answer, err := s.asks.Put(ctx, proto.Ask{
-		ID: s.effects.NewID(), Kind: proto.AskDialog, Title: "Load instruction files from outside of the project?", NeedsPerson: true,
+	answer, err := i.asks.Put(ctx, proto.Ask{
+		ID: i.clock.newID(), Kind: proto.AskDialog, Title: "Load instruction files from outside of the project?", NeedsPerson: true,
 		Text:       "Instruction files of this project refer to files outside of it. Their text is sent to the model.",
 		Understood: files,
 		Options: []proto.Option{
@@ -77,25 +103,25 @@ func (s *Session) approveImports(ctx context.Context, files []string) bool {
 	}
 	yes := answer.Option == "yes" || (answer.Option == "" && answer.Behavior == "allow")
 	value := json.RawMessage(fmt.Sprint(yes))
-	err = s.rooms.settings.places.State().Update(func(d *jsonc.Doc) error { return d.Set(importsKey(root), value) })
+	err = i.settings.places.State().Update(func(d *jsonc.Doc) error { return d.Set(importsKey(root), value) })
 	if err != nil {
-		s.events.Emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
+		i.events.Emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
 	}
 	return yes
 }
 
-// instructions is the source of instruction files for the text in front of the conversation.
-func (s *Session) instructions() prompt.Source {
+// source is the source of instruction files for the text in front of the conversation.
+func (i *instructions) source() prompt.Source {
 	return prompt.Source{Name: "instructions", Load: func(ctx context.Context) ([]prompt.Background, error) {
 		reason := memory.SessionStart
-		if s.reloaded.Swap(false) {
+		if i.reloaded.Swap(false) {
 			reason = memory.Compacted
 		}
-		files, err := s.rooms.memory.Load(ctx, reason)
+		files, err := i.memory.Load(ctx, reason)
 		if err != nil {
 			return nil, err
 		}
-		s.tellInstructions(files)
+		i.tell(files)
 		out := make([]prompt.Background, 0, len(files))
 		for _, f := range files {
 			out = append(out, prompt.Background{Label: f.Label(), Path: f.Path, Text: f.Text})
@@ -104,9 +130,9 @@ func (s *Session) instructions() prompt.Source {
 	}}
 }
 
-// tellInstructions lets hooks know of files that entered the context. Nobody waits for them.
-func (s *Session) tellInstructions(files []memory.File) {
-	if len(files) == 0 || !s.rooms.hooks.Any(hook.InstructionsLoaded) {
+// tell lets hooks know of files that entered the context. Nobody waits for them.
+func (i *instructions) tell(files []memory.File) {
+	if len(files) == 0 || !i.hooks.Any(hook.InstructionsLoaded) {
 		return
 	}
 	go func() { // ends with the session's context at the latest
@@ -121,14 +147,14 @@ func (s *Session) tellInstructions(files []memory.File) {
 			if len(f.Globs) > 0 {
 				fields["globs"] = f.Globs
 			}
-			s.fire(s.ctx, hook.Event{Name: hook.InstructionsLoaded, Match: string(f.Reason), Fields: fields})
+			i.hooks.Fire(i.ctx, hook.Event{Name: hook.InstructionsLoaded, Match: string(f.Reason), Fields: fields})
 		}
 	}()
 }
 
 // inFront puts the background in front of what is sent. It belongs to no turn and is in no transcript.
-func (s *Session) inFront(ctx context.Context, messages []msg.Message) ([]msg.Message, error) {
-	blocks, err := s.rooms.prompt.Background(ctx)
+func (i *instructions) inFront(ctx context.Context, messages []msg.Message) ([]msg.Message, error) {
+	blocks, err := i.prompt.Background(ctx)
 	if err != nil || len(blocks) == 0 {
 		return messages, err
 	}
@@ -136,9 +162,9 @@ func (s *Session) inFront(ctx context.Context, messages []msg.Message) ([]msg.Me
 	return append([]msg.Message{first}, messages...), nil
 }
 
-// withInstructions adds to the result of a call on a file the instruction files that belong to it.
-func (s *Session) withInstructions(call tool.Call, r tool.Result) tool.Result {
-	t := s.rooms.pool.Tool(call.Name)
+// with adds to the result of a call on a file the instruction files that belong to it.
+func (i *instructions) with(call tool.Call, r tool.Result) tool.Result {
+	t := i.pool.Tool(call.Name)
 	if r.IsError || t == nil {
 		return r
 	}
@@ -146,8 +172,8 @@ func (s *Session) withInstructions(call tool.Call, r tool.Result) tool.Result {
 	if traits.Command != "" || len(traits.Paths) != 1 {
 		return r
 	}
-	files := s.rooms.memory.Touched(traits.Paths[0].Path)
-	s.tellInstructions(files)
+	files := i.memory.Touched(traits.Paths[0].Path)
+	i.tell(files)
 	for _, f := range files {
 		text := fmt.Sprintf("Contents of %s (%s), which apply to this file:\n\n%s", f.Path, f.Label(), f.Text)
 		r.Content = append(r.Content, gate.Reminders([]string{text})...)
@@ -155,10 +181,10 @@ func (s *Session) withInstructions(call tool.Call, r tool.Result) tool.Result {
 	return r
 }
 
-// changedInstructions are reminders of instruction files that changed on disk.
-func (s *Session) changedInstructions() []string {
+// changed are reminders of instruction files that changed on disk.
+func (i *instructions) changed() []string {
 	var out []string
-	for _, c := range s.rooms.memory.Changes() {
+	for _, c := range i.memory.Changes() {
 		if c.Removed {
 			out = append(out, c.Path+" was removed; its instructions no longer apply.")
 			continue
@@ -168,9 +194,9 @@ func (s *Session) changedInstructions() []string {
 	return out
 }
 
-// instructionTexts is what the classifier is shown of the instruction files.
-func (s *Session) instructionTexts(ctx context.Context) []string {
-	blocks, err := s.rooms.prompt.Background(ctx)
+// texts is what the classifier is shown of the instruction files.
+func (i *instructions) texts(ctx context.Context) []string {
+	blocks, err := i.prompt.Background(ctx)
 	if err != nil || len(blocks) == 0 {
 		return nil
 	}
@@ -178,9 +204,9 @@ func (s *Session) instructionTexts(ctx context.Context) []string {
 }
 
 // reload makes the next request load instruction files and environment anew.
-func (s *Session) reload() {
-	s.reloaded.Store(true)
-	s.rooms.prompt.Reload(s.promptConfig().Environment)
+func (i *instructions) reload() {
+	i.reloaded.Store(true)
+	i.prompt.Reload(i.environment())
 }
 
 // cmdMemory lists the instruction files that are in the context.
@@ -188,10 +214,10 @@ func cmdMemory(ctx context.Context, s *Session, args string) (string, error) {
 	if args != "" {
 		return "", errors.New("/memory takes no arguments; edit the files it lists with an editor")
 	}
-	if _, err := s.rooms.prompt.Background(ctx); err != nil {
+	if _, err := s.rooms.instructions.prompt.Background(ctx); err != nil {
 		return "", err
 	}
-	state := s.part.memory.Get()
+	state := s.rooms.part.memory.Get()
 	if len(state.Files)+len(state.Problems) == 0 {
 		return "No instruction files. CLAUDE.md or AGENTS.md in this folder, or CLAUDE.md in " + s.rooms.settings.places.Home + ", would be loaded.", nil
 	}

@@ -11,23 +11,38 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
-	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/provider"
+	"github.com/myelin-agent/myelin/internal/core/store"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
+	"github.com/myelin-agent/myelin/internal/feature/hook"
+	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/feature/session"
+	"github.com/myelin-agent/myelin/internal/feature/shaping"
 	"github.com/myelin-agent/myelin/internal/providers/discover"
 	"github.com/myelin-agent/myelin/internal/providers/offline"
 	"github.com/myelin-agent/myelin/internal/providers/record"
 	"github.com/myelin-agent/myelin/internal/providers/script"
 	"github.com/myelin-agent/myelin/internal/sys/transport"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
+	"github.com/myelin-agent/myelin/internal/tools/websearch"
 )
 
 // models opens models by name and keeps those that were opened.
 type models struct {
 	find  *discover.Discovery
-	cwd   func() string
 	given provider.Model // handed in by who started the session (the demo); nil: none
+	begun provider.Model // the one the session began with
+
+	cwd     func() string
+	session store.Slice[session.State]
+	cost    store.Slice[cost.State]
+	shaping store.Slice[shaping.State]
+	limits  *limits
+	hooks   *hooks
+	clock   *clock
+	opts    Options
+	ctx     context.Context
 
 	recorder  *record.Recorder
 	recording *record.Recording
@@ -168,9 +183,9 @@ func (m *models) info(ref string) (provider.Info, bool) {
 
 // small is the model for side requests (fetch, titles, checks): the fast one of the same service
 // where the catalog knows one and it may be used, else the session's own.
-func (r *rooms) small(ctx context.Context, main provider.Model) provider.Model {
-	m := r.models
-	if ref, ok := m.find.Fast(main.Info().Provider); ok && m.given == nil && r.forbiddenModel(ref) == "" {
+func (m *models) small(ctx context.Context) provider.Model {
+	main := m.now()
+	if ref, ok := m.find.Fast(main.Info().Provider); ok && m.given == nil && m.limits.forbiddenModel(ref) == "" {
 		if model, err := m.named(ctx, ref); err == nil {
 			return model
 		}
@@ -180,13 +195,13 @@ func (r *rooms) small(ctx context.Context, main provider.Model) provider.Model {
 
 // ask makes one request beside the conversation and books what it used. The answer is whole, or an
 // error.
-func (s *Session) ask(ctx context.Context, model provider.Model, req provider.Request, tool string) ([]msg.Block, error) {
-	if why := s.rooms.forbiddenModel(model.Info().Ref()); why != "" {
+func (m *models) ask(ctx context.Context, model provider.Model, req provider.Request, tool string) ([]msg.Block, error) {
+	if why := m.limits.forbiddenModel(model.Info().Ref()); why != "" {
 		return nil, errors.New(why)
 	}
 	req.Messages = msg.Sendable(req.Messages, msg.Bounds{})
-	req.Options.SessionID = s.part.session.Get().ID
-	began := s.effects.Now()
+	req.Options.SessionID = m.session.Get().ID
+	began := m.clock.now()
 	var blocks []msg.Block
 	var usage msg.Usage
 	started, done := false, false
@@ -208,8 +223,8 @@ func (s *Session) ask(ctx context.Context, model provider.Model, req provider.Re
 		}
 	}
 	if started {
-		cost.Book(s.part.cost, cost.Entry{
-			Model: model.Info(), Lane: req.Lane, Tool: tool, Usage: usage, Took: s.effects.Now().Sub(began), Failed: !done,
+		cost.Book(m.cost, cost.Entry{
+			Model: model.Info(), Lane: req.Lane, Tool: tool, Usage: usage, Took: m.clock.now().Sub(began), Failed: !done,
 		})
 	}
 	switch {
@@ -222,32 +237,116 @@ func (s *Session) ask(ctx context.Context, model provider.Model, req provider.Re
 }
 
 // askSmall asks the small model one question in a lane.
-func (s *Session) askSmall(ctx context.Context, lane provider.Lane, prompt, tool string) (string, error) {
-	blocks, err := s.ask(ctx, s.rooms.small(ctx, s.model()), provider.Request{
+func (m *models) askSmall(ctx context.Context, lane provider.Lane, prompt, tool string) (string, error) {
+	blocks, err := m.ask(ctx, m.small(ctx), provider.Request{
 		Lane: lane, Messages: []msg.Message{{Role: msg.User, Content: []msg.Block{msg.Text{Text: prompt}}}},
 		Options: provider.Options{NoCache: true},
 	}, tool)
 	return msg.TextOf(blocks), err
 }
 
-// model is the session's model now.
-func (s *Session) model() provider.Model {
-	if m := s.rooms.models.ref(s.part.session.Get().Model); m != nil {
+// now is the session's model at this moment.
+func (m *models) now() provider.Model {
+	if m := m.ref(m.session.Get().Model); m != nil {
 		return m
 	}
-	return s.rooms.first
+	return m.begun
 }
 
-// spent books a request of the loop.
-func (s *Session) spent(t *turn, agent string) func(engine.Spending) {
-	return func(x engine.Spending) {
-		cost.Book(s.part.cost, cost.Entry{Model: x.Model, Lane: x.Lane, Agent: agent, Usage: x.Usage, Took: x.Took, Failed: x.Failed})
-		t.usage = t.usage.Add(x.Usage)
-		if s.rooms.limits().Budget.Day != nil {
-			if err := s.day().Add(cost.UsageOf(x.Model.Price, x.Usage).USD); err != nil {
-				s.dayLost.Store(true) // what cannot be written down is not counted, and so nothing more is spent
-				s.events.Emit(proto.Notice{Level: "error", Key: "day", Text: err.Error()})
-			}
-		}
+// spent books a request of an agent's loop.
+func (m *models) spent(agent string, x engine.Spending) {
+	cost.Book(m.cost, cost.Entry{Model: x.Model, Lane: x.Lane, Agent: agent, Usage: x.Usage, Took: x.Took, Failed: x.Failed})
+	m.limits.spend(cost.UsageOf(x.Model.Price, x.Usage).USD)
+}
+
+// setModel changes the model from the next request on.
+func (m *models) setModel(name string) error {
+	if name == "" || name == "default" {
+		name = m.begun.Info().Ref()
 	}
+	model, err := m.named(m.ctx, name)
+	if err != nil {
+		return err
+	}
+	from, to := m.session.Get().Model, model.Info().Ref()
+	if from == to {
+		return nil
+	}
+	if limit := m.limits.forbiddenModel(to); limit != "" {
+		return fmt.Errorf("model %s: %s", to, limit)
+	}
+	fields := map[string]any{"from_model": from, "to_model": to, "requested_model": name, "source": "command", "context_tokens": m.shaping.Get().Used}
+	o := m.hooks.Fire(m.ctx, hook.Event{Name: hook.PreModelSwitch, Match: to, Fields: fields})
+	if o.Decision == "deny" || o.Block || (o.Decision == "ask" && !m.opts.Answers) {
+		return fmt.Errorf("a hook refused the model %s: %s", to, orText(o.Reason, o.BlockReason))
+	}
+	session.SetModel(m.session, to, m.session.Get().FallbackModels)
+	m.hooks.Fire(m.ctx, hook.Event{Name: hook.PostModelSwitch, Match: to, Fields: fields})
+	return nil
+}
+
+// askClassifier asks the classifier's model.
+func (m *models) askClassifier(ctx context.Context, p permission.Prompt) (string, error) {
+	blocks, err := m.ask(ctx, m.small(ctx), provider.Request{
+		Lane: provider.LaneClassifier, System: []msg.Block{msg.Text{Text: p.System}},
+		Messages: []msg.Message{{Role: msg.User, Content: []msg.Block{msg.Text{Text: p.Context}, msg.Text{Text: p.Question}}}},
+		Options:  provider.Options{MaxTokens: p.MaxTokens, Thinking: -1},
+	}, "")
+	return msg.TextOf(blocks), err
+}
+
+// askHook asks a model for a hook.
+func (m *models) askHook(ctx context.Context, name, text string) (string, error) {
+	model := m.small(ctx)
+	if name != "" {
+		m, err := m.named(ctx, name)
+		if err != nil {
+			return "", err
+		}
+		model = m
+	}
+	blocks, err := m.ask(ctx, model, provider.Request{
+		Lane: provider.LaneHook, Messages: []msg.Message{{Role: msg.User, Content: []msg.Block{msg.Text{Text: text}}}},
+		Options: provider.Options{NoCache: true},
+	}, "")
+	return msg.TextOf(blocks), err
+}
+
+// searchWeb lets the provider search.
+func (m *models) searchWeb(ctx context.Context, q websearch.Query) (websearch.Found, error) {
+	model := m.now()
+	if !model.Info().WebSearch {
+		return websearch.Found{}, websearch.ErrUnsupported
+	}
+	blocks, err := m.ask(ctx, model, provider.Request{
+		Lane: provider.LaneFetch, Messages: []msg.Message{{Role: msg.User, Content: []msg.Block{msg.Text{Text: websearch.Prompt(q)}}}},
+		Options: provider.Options{NoCache: true, WebSearch: &provider.WebSearch{MaxUses: q.MaxUses, AllowedDomains: q.AllowedDomains, BlockedDomains: q.BlockedDomains}},
+	}, "WebSearch")
+	if err != nil {
+		return websearch.Found{}, err
+	}
+	return websearch.FoundIn(blocks), nil
+}
+
+// chooseFallbacks opens the models that take over for the one in use, as the command line or the settings
+// name them.
+func (m *models) chooseFallbacks(ctx context.Context, warn func(text string)) {
+	names := m.opts.Fallbacks
+	if len(names) == 0 {
+		names = setting[[]string](m.limits.settings.now(), "fallbackModel", nil)
+	}
+	var refs []string
+	for _, name := range names[:min(len(names), 3)] {
+		model, err := m.named(ctx, name)
+		if err != nil {
+			warn("The fallback model " + name + " cannot be used: " + err.Error())
+			continue
+		}
+		refs = append(refs, model.Info().Ref())
+	}
+	m.session.Set(func(prev *session.State) *session.State {
+		next := *prev
+		next.FallbackModels = refs
+		return &next
+	})
 }

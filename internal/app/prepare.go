@@ -11,17 +11,15 @@ import (
 // when they have ended.
 func Prepare(ctx context.Context, o Options, tell func(proto.Notice)) error {
 	o.NoPersist = true
-	s := newSession(o)
-	if err := s.build(ctx, nil); err != nil {
-		s.cancel(err)
-		_ = s.rooms.close(ctx) // the other error says what is wrong
+	s, err := built(ctx, o, nil)
+	if err != nil {
 		return err
 	}
 	close(s.done) // there is no worker
 	events := s.Events(ctx, Reading{})
 	s.setupHooks(ctx)
 	s.startHooks(ctx)
-	err := s.Close(context.WithoutCancel(ctx))
+	err = s.Close(context.WithoutCancel(ctx))
 	for e := range events {
 		if n, ok := e.Body.(proto.Notice); ok {
 			tell(n)

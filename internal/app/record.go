@@ -73,16 +73,16 @@ func (s *Session) openTranscript(o Options) (opened, error) {
 
 func (s *Session) newTranscript(id string) (opened, error) {
 	if id == "" {
-		id = s.effects.NewID()
+		id = s.rooms.clock.newID()
 	}
 	out := opened{id: id, source: "startup"}
-	if s.opts.NoPersist {
+	if s.rooms.opts.NoPersist {
 		return out, nil
 	}
-	log, err := transcript.Create(s.rooms.shelf().Path(s.opts.Cwd, id), s.transcriptOptions(id))
-	if errors.Is(err, transcript.ErrExists) && s.opts.SessionID == "" { // a replay, in the home it was recorded in
+	log, err := transcript.Create(s.rooms.shelf().Path(s.rooms.opts.Cwd, id), s.transcriptOptions(id))
+	if errors.Is(err, transcript.ErrExists) && s.rooms.opts.SessionID == "" { // a replay, in the home it was recorded in
 		out.id = uuid.NewString()
-		log, err = transcript.Create(s.rooms.shelf().Path(s.opts.Cwd, out.id), s.transcriptOptions(out.id))
+		log, err = transcript.Create(s.rooms.shelf().Path(s.rooms.opts.Cwd, out.id), s.transcriptOptions(out.id))
 	}
 	out.log = log
 	return out, err
@@ -91,7 +91,7 @@ func (s *Session) newTranscript(id string) (opened, error) {
 func (s *Session) forkTranscript(from transcript.Info, o Options) (opened, error) {
 	id := o.SessionID
 	if id == "" {
-		id = s.effects.NewID()
+		id = s.rooms.clock.newID()
 	}
 	if !o.Fork { // another program's conversation: a copy under its own id
 		id = from.ID
@@ -131,8 +131,8 @@ func refusedAt(id, at string, err error) error {
 
 func (s *Session) transcriptOptions(id string) transcript.Options {
 	return transcript.Options{
-		Session: id, Version: s.opts.Version, Now: s.effects.Now, NewID: s.effects.NewID, State: s.part.transcript,
-		Cwd:    func() string { return s.part.session.Get().Cwd },
+		Session: id, Version: s.rooms.opts.Version, Now: s.rooms.clock.now, NewID: s.rooms.clock.newID, State: s.rooms.part.transcript,
+		Cwd:    func() string { return s.rooms.part.session.Get().Cwd },
 		Branch: s.rooms.branch,
 	}
 }
@@ -141,16 +141,16 @@ func (s *Session) transcriptOptions(id string) transcript.Options {
 func (s *Session) begin(o opened) {
 	s.rooms.log.Store(&o.log)
 	s.rooms.source = o.source
-	dir := filepath.Dir(s.rooms.shelf().Path(s.opts.Cwd, o.id))
-	session.Become(s.part.session, o.id, dir, o.forked)
+	dir := filepath.Dir(s.rooms.shelf().Path(s.rooms.opts.Cwd, o.id))
+	session.Become(s.rooms.part.session, o.id, dir, o.forked)
 	s.history = nil
 	if o.loaded == nil {
 		return
 	}
 	s.history = o.loaded.Messages
 	if info, err := transcript.ReadInfo(o.loaded.Path); err == nil {
-		session.Rename(s.part.session, info.CustomTitle)
-		session.SetTitle(s.part.session, info.AITitle)
+		session.Rename(s.rooms.part.session, info.CustomTitle)
+		session.SetTitle(s.rooms.part.session, info.AITitle)
 	}
 	s.mu.Lock()
 	for _, m := range o.loaded.Messages {
@@ -158,9 +158,9 @@ func (s *Session) begin(o opened) {
 	}
 	s.mu.Unlock()
 	for _, n := range o.loaded.Notices {
-		s.events.Early(proto.Notice{Level: "warning", Text: n.Text})
+		s.rooms.events.Early(proto.Notice{Level: "warning", Text: n.Text})
 	}
-	s.elsewhere(o.loaded.Cwd, s.part.session.Get().Cwd)
+	s.elsewhere(o.loaded.Cwd, s.rooms.part.session.Get().Cwd)
 	s.notes(o.loaded, o.forked != "")
 	s.remember(s.history)
 }
@@ -180,7 +180,7 @@ func (s *Session) elsewhere(was, is string) {
 		told, missing = " "+was+" is no longer there.", ", which is no longer there"
 	}
 	if rel, err := filepath.Rel(is, was); err != nil || !filepath.IsLocal(rel) || missing != "" { // not just back from a folder below
-		s.events.Early(proto.Notice{Level: "warning", Key: "elsewhere", Text: fmt.Sprintf("This conversation was in %s%s; it goes on in %s.", was, missing, is)})
+		s.rooms.events.Early(proto.Notice{Level: "warning", Key: "elsewhere", Text: fmt.Sprintf("This conversation was in %s%s; it goes on in %s.", was, missing, is)})
 	}
 	s.later(fmt.Sprintf("This conversation goes on in another folder: the working directory was %s and is now %s.%s Relative paths mean this folder from here on; look at its files again before you rely on what was said of those in %s.", was, is, told, was))
 }
@@ -197,13 +197,13 @@ func (s *Session) notes(l *transcript.Loaded, forked bool) {
 		case noteTodo:
 			var t todo.State
 			if json.Unmarshal(n.Data, &t) == nil {
-				s.part.todo.Set(func(*todo.State) *todo.State { return &t })
+				s.rooms.part.todo.Set(func(*todo.State) *todo.State { return &t })
 			}
 		case noteCost:
 			var c cost.State
 			if !forked && json.Unmarshal(n.Data, &c) == nil {
 				c.Budgets, c.Turn = nil, cost.Usage{}
-				s.part.cost.Set(func(*cost.State) *cost.State { return &c })
+				s.rooms.part.cost.Set(func(*cost.State) *cost.State { return &c })
 			}
 		case noteReplaced:
 			var r shaping.Replacement
@@ -225,12 +225,12 @@ func (s *Session) notes(l *transcript.Loaded, forked bool) {
 		recorded = append(recorded, tasks[id])
 	}
 	if len(recorded) > 0 {
-		last := s.effects.Now()
+		last := s.rooms.clock.now()
 		if n := len(l.Messages); n > 0 && !l.Messages[n-1].Time.IsZero() {
 			last = l.Messages[n-1].Time
 		}
 		restored := task.Resumed(recorded, last, serviceLives)
-		s.part.task.Set(func(*task.State) *task.State { return restored })
+		s.rooms.part.task.Set(func(*task.State) *task.State { return restored })
 	}
 }
 
@@ -249,7 +249,7 @@ func (r *rooms) transcript() *transcript.Transcript {
 // that cannot be written is not worth a turn.
 func (s *Session) keep(kind, key string, data any) {
 	if err := s.rooms.transcript().Keep(kind, key, data); err != nil {
-		s.events.Emit(proto.Notice{Level: "warning", Key: "note", Text: err.Error()})
+		s.rooms.events.Emit(proto.Notice{Level: "warning", Key: "note", Text: err.Error()})
 	}
 }
 
@@ -263,9 +263,9 @@ func (s *Session) compacted(v engine.View) {
 		}
 	}
 	s.rooms.transcript().Boundary(b)
-	s.scope.Reads.Clear()
-	s.reload()
-	s.part.permission.Set(func(p *permission.State) *permission.State { return p.NewContent(true) })
+	s.rooms.scope.Reads.Clear()
+	s.rooms.instructions.reload()
+	s.rooms.part.permission.Set(func(p *permission.State) *permission.State { return p.NewContent(true) })
 	s.rooms.source = "compact"
 	s.later(s.startHooks(s.ctx).Context...)
 }
@@ -285,26 +285,26 @@ func (s *Session) noteForClassifier(notes []string) {
 
 // cmdCompact summarises the conversation now.
 func cmdCompact(ctx context.Context, s *Session, args string) (string, error) {
-	if flagged(s.rooms.env(), "DISABLE_COMPACT") {
+	if flagged(s.rooms.settings.env(), "DISABLE_COMPACT") {
 		return "", errors.New("/compact is switched off by DISABLE_COMPACT")
 	}
 	model, opts := s.modelNow()
-	s.events.Emit(proto.Compacting{Active: true})
+	s.rooms.events.Emit(proto.Compacting{Active: true})
 	view, err := s.rooms.shaper.Compact(ctx, s.history, shaping.Request{Trigger: shaping.TriggerManual, Focus: args, Model: model.Info(), Options: opts})
 	if err != nil {
-		s.events.Emit(proto.Compacting{Error: err.Error()})
+		s.rooms.events.Emit(proto.Compacting{Error: err.Error()})
 		return "", fmt.Errorf("compact: %w; the conversation is as it was", err)
 	}
 	s.compacted(view)
-	s.events.Emit(proto.Compacting{})
+	s.rooms.events.Emit(proto.Compacting{})
 	for _, e := range view.Events {
-		s.events.Emit(e)
+		s.rooms.events.Emit(e)
 	}
 	for _, m := range view.Records {
 		if err := s.rooms.record(ctx, m); err != nil {
 			return "", err
 		}
-		s.events.Emit(proto.Message{Message: m})
+		s.rooms.events.Emit(proto.Message{Message: m})
 	}
 	s.history = view.History
 	return "", nil
@@ -325,7 +325,7 @@ func cmdResume(_ context.Context, s *Session, args string) (string, error) {
 	if args == "" {
 		return "", errors.New("/resume needs a session id or title; myelin sessions lists them")
 	}
-	o := s.opts
+	o := s.rooms.opts
 	o.Resume, o.Continue, o.Fork, o.ResumeAt, o.SessionID = args, false, false, "", ""
 	next, err := s.openTranscript(o)
 	if err != nil {
@@ -346,9 +346,9 @@ func cmdBranch(_ context.Context, s *Session, _ string) (string, error) {
 	if err := log.Sync(); err != nil {
 		return "", err
 	}
-	from := s.part.session.Get().ID
-	id := s.effects.NewID()
-	to := s.rooms.shelf().Path(s.opts.Cwd, id)
+	from := s.rooms.part.session.Get().ID
+	id := s.rooms.clock.newID()
+	to := s.rooms.shelf().Path(s.rooms.opts.Cwd, id)
 	if err := transcript.Fork(log.Path(), to, id, ""); err != nil {
 		return "", err
 	}
@@ -362,18 +362,18 @@ func cmdBranch(_ context.Context, s *Session, _ string) (string, error) {
 
 // switchTo leaves the conversation for another one.
 func (s *Session) switchTo(o opened, trigger string) error {
-	old := s.part.session.Get().ID
-	s.endHooks(s.ctx, trigger)
+	old := s.rooms.part.session.Get().ID
+	s.rooms.hooks.end(s.ctx, trigger)
 	if err := s.rooms.transcript().Close(); err != nil {
 		return err
 	}
-	s.rooms.hooks.ForgetEnv()
+	s.rooms.hooks.set.ForgetEnv()
 	s.rooms.door.close(false)
-	s.scope.Reads.Clear()
+	s.rooms.scope.Reads.Clear()
 	s.begin(o)
-	s.adopt()
-	s.reload()
-	s.reloaded.Store(false)
-	s.events.Emit(proto.SessionReset{Old: old, New: o.id, Trigger: trigger})
+	s.rooms.tasks.adopt()
+	s.rooms.instructions.reload()
+	s.rooms.instructions.reloaded.Store(false)
+	s.rooms.events.Emit(proto.SessionReset{Old: old, New: o.id, Trigger: trigger})
 	return nil
 }

@@ -28,35 +28,37 @@ func HelperMain() (code int, handled bool) {
 }
 
 // newConfiner binds the shell sandbox to the session.
-func newConfiner(s *Session) *confine.Confiner {
-	p := s.rooms.settings.places
+func newConfiner(r *rooms) *confine.Confiner {
+	p := r.settings.places
 	return confine.New(confine.Given{
-		Context: s.ctx, Config: s.config, Env: s.rooms.env, Places: p, State: s.part.permission,
-		Policy: func() permission.Policy { return s.rooms.gate.Policy() }, Planning: s.planning,
-		Temp: s.rooms.temp, SessionDir: s.rooms.dir, ProjectKey: func() string { return filepath.Base(s.part.session.Get().ProjectDir) },
-		Owner: s.rooms.owner, Hold: func() func() { return s.rooms.settings.live.Hold() },
-		DropIn: s.opts.DropIn, Answers: s.opts.Answers, Ask: s.asks.Put, Classify: s.classifyHost,
-		NewID: func() string { return s.effects.NewID() }, Grant: s.grant,
-		Notice: func(n proto.Notice) { s.events.Emit(n) }, Early: func(n proto.Notice) { s.events.Early(n) },
+		Context: r.ctx, Config: r.settings.now, Env: r.settings.env, Places: p, State: r.part.permission,
+		Policy: func() permission.Policy { return r.gate.Policy() }, Planning: r.rights.planning,
+		Temp: r.temp, SessionDir: r.dir, ProjectKey: func() string { return filepath.Base(r.part.session.Get().ProjectDir) },
+		Owner: r.programs.owner, Hold: func() func() { return r.settings.live.Hold() },
+		DropIn: r.opts.DropIn, Answers: r.opts.Answers, Ask: r.asks.Put, Classify: func(ctx context.Context, host, port string) permission.Verdict {
+			return classifyHost(ctx, r, host, port)
+		},
+		NewID: func() string { return r.clock.newID() }, Grant: r.rights.grant,
+		Notice: func(n proto.Notice) { r.events.Emit(n) }, Early: func(n proto.Notice) { r.events.Early(n) },
 	})
 }
 
 // classifyHost asks the auto-mode classifier about a connection of a sandboxed command.
-func (s *Session) classifyHost(ctx context.Context, host, port string) permission.Verdict {
-	if !s.part.permission.Get().AutoAvailable {
+func classifyHost(ctx context.Context, r *rooms, host, port string) permission.Verdict {
+	if !r.part.permission.Get().AutoAvailable {
 		return permission.Verdict{Kind: permission.VerdictUnavailable, Reason: "auto mode is not available"}
 	}
 	input, err := json.Marshal(map[string]string{"host": host, "port": port})
 	if err != nil {
 		return permission.Verdict{Kind: permission.VerdictUnavailable, Reason: err.Error()}
 	}
-	req := permission.Request{Tool: "SandboxNetworkAccess", Literal: input, Input: input, Cwd: s.scope.Cwd()}
-	return s.rooms.classifier.Judge(ctx, req, s.scene(ctx, req))
+	req := permission.Request{Tool: "SandboxNetworkAccess", Literal: input, Input: input, Cwd: r.scope.Cwd()}
+	return r.classifier.Judge(ctx, req, r.session.scene(ctx, req))
 }
 
 // announceSandbox enters the state of the sandbox; a start that needs it and cannot have it ends.
-func (s *Session) announceSandbox() error {
-	err := s.rooms.box.Announce()
+func announceSandbox(box *confine.Confiner) error {
+	err := box.Announce()
 	if errors.Is(err, confine.ErrRequired) {
 		return &ExitError{codeSettings, err}
 	}
@@ -77,8 +79,8 @@ func Sandbox(ctx context.Context, o Options) (SandboxReport, error) {
 		return SandboxReport{}, err
 	}
 	defer s.rooms.close(ctx) // nothing was started
-	s.rooms.box.Forget()
-	return SandboxReport{Status: s.rooms.box.Status(), Off: s.rooms.box.Wanted() == "off", Facts: s.rooms.box.Facts()}, nil
+	s.rooms.programs.box.Forget()
+	return SandboxReport{Status: s.rooms.programs.box.Status(), Off: s.rooms.programs.box.Wanted() == "off", Facts: s.rooms.programs.box.Facts()}, nil
 }
 
 // RunSandboxed runs a program in the sandbox the settings describe, with this process's streams, and
@@ -89,13 +91,13 @@ func RunSandboxed(ctx context.Context, o Options, args []string) (int, error) {
 		return 1, err
 	}
 	defer s.rooms.close(context.WithoutCancel(ctx)) // the code of the program says what came of it
-	spec := proc.Spec{Path: args[0], Args: args[1:], Dir: o.Cwd, Env: s.childEnv(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Label: args[0], Wraps: true}
-	ended, err := s.rooms.guard.Confined(s.outsideCommands())
+	spec := proc.Spec{Path: args[0], Args: args[1:], Dir: o.Cwd, Env: s.rooms.programs.childEnv(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Label: args[0], Wraps: true}
+	ended, err := s.rooms.programs.guard.Confined(s.rooms.programs.outsideCommands())
 	if err != nil {
 		return 1, err
 	}
 	defer ended()
-	c, err := s.rooms.box.Start(spec)
+	c, err := s.rooms.programs.box.Start(spec)
 	if err != nil {
 		return 1, err
 	}
@@ -115,12 +117,12 @@ func RunSandboxed(ctx context.Context, o Options, args []string) (int, error) {
 // cmdSandbox shows how commands are confined and what was put aside, or brings something of that back.
 func cmdSandbox(_ context.Context, s *Session, args string) (string, error) {
 	verb, which, _ := strings.Cut(strings.TrimSpace(args), " ")
-	aside := s.rooms.box.Aside()
+	aside := s.rooms.programs.box.Aside()
 	switch verb {
 	case "":
 		return table(func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "sandbox\t%s\n", s.rooms.box.Line())
-			for _, gap := range s.rooms.box.Gaps() {
+			fmt.Fprintf(w, "sandbox\t%s\n", s.rooms.programs.box.Line())
+			for _, gap := range s.rooms.programs.box.Gaps() {
 				fmt.Fprintf(w, "not looked into\t%s, and what comes after it: there are too many files\n", gap)
 			}
 			for i, a := range aside {
@@ -143,7 +145,7 @@ func cmdSandbox(_ context.Context, s *Session, args string) (string, error) {
 	}
 	var out []string
 	for _, a := range aside {
-		if err := s.rooms.box.BringBack(a); err != nil {
+		if err := s.rooms.programs.box.BringBack(a); err != nil {
 			return strings.Join(out, "\n"), err
 		}
 		out = append(out, a.Path+" is back.")

@@ -9,14 +9,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/myelin-agent/myelin/internal/app/events"
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
-	"github.com/myelin-agent/myelin/internal/core/store"
-	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/session"
 )
 
@@ -29,14 +26,7 @@ var errClosed = errors.New("the session was ended")
 // Session is one conversation and everything around it. Operations go in with Do, events come out
 // of Events; every surface talks to it in this way alone. All methods are safe for concurrent use.
 type Session struct {
-	opts    Options
-	store   *store.Store[State]
-	part    parts
-	events  *events.Stream
-	asks    proto.Asks
-	effects engine.Effects
-	scope   *tool.Scope
-	rooms   *rooms // what wire.go built
+	rooms *rooms // what wire.go built
 
 	ctx    context.Context // ends with the session
 	cancel context.CancelCauseFunc
@@ -50,10 +40,8 @@ type Session struct {
 
 	thinking atomic.Pointer[int] // budget in tokens; nil: default
 	prompts  atomic.Int64        // user messages so far
-	dayLost  atomic.Bool         // something that was spent could not be added to the day
 
-	reloaded        atomic.Bool // instruction files are loaded anew because of a compaction
-	sceneMu         sync.Mutex  // guards what the classifier may see
+	sceneMu         sync.Mutex // guards what the classifier may see
 	sceneMessages   []msg.Message
 	classifierNotes []string
 
@@ -62,7 +50,6 @@ type Session struct {
 	seen   map[string]bool         // ids of prompts the session has
 	last   string                  // id of the last prompt
 	owed   []msg.Message           // news of ended tasks the model has not heard of
-	notify map[string]*time.Timer  // notifications that wait, by what they are about
 	aside  []string                // what hooks have for the model; it opens no turn
 	ending context.CancelCauseFunc // ends the running turn; nil: none runs
 }
@@ -82,13 +69,13 @@ func (s *Session) Do(op proto.Op) error {
 		if b.By == "" {
 			b.By = op.From
 		}
-		if !s.asks.Answer(b) {
+		if !s.rooms.asks.Answer(b) {
 			return fmt.Errorf("question %q is not open", b.ID)
 		}
 	case proto.SetMode:
-		return s.setMode(b.Mode)
+		return s.rooms.rights.setMode(b.Mode)
 	case proto.SetModel:
-		return s.setModel(b.Model)
+		return s.rooms.models.setModel(b.Model)
 	case proto.SetThinking:
 		s.setThinking(b.Budget)
 	case proto.Unqueue:
@@ -96,9 +83,9 @@ func (s *Session) Do(op proto.Op) error {
 			return fmt.Errorf("prompt %q is not queued", b.ID)
 		}
 	case proto.StopTask:
-		return s.stopTask(b.ID)
+		return s.rooms.tasks.stop(b.ID)
 	case proto.ToBackground:
-		return s.toBackground(b.CallID)
+		return s.rooms.tasks.toBackground(b.CallID)
 	case proto.Attach:
 		s.attach(b)
 	case proto.Detach:
@@ -115,11 +102,14 @@ func (s *Session) Do(op proto.Op) error {
 // It ends when the session is closed or ctx ends. A reader that must have everything makes the loop
 // wait when it is more than a ring of events behind; operations never wait for a reader.
 func (s *Session) Events(ctx context.Context, how Reading) iter.Seq[proto.Event] {
-	return s.events.Read(ctx, how)
+	return s.rooms.events.Read(ctx, how)
 }
 
 // State is the state as it stands. It is a snapshot and never changes.
-func (s *Session) State() *State { return s.store.Get() }
+func (s *Session) State() *State { return s.rooms.store.Get() }
+
+// ProgramEnv is the environment of a program that the user's own keys start, such as an editor.
+func (s *Session) ProgramEnv() []string { return s.rooms.programs.editorEnv() }
 
 // Close ends the session: the turn, its calls, background tasks and everything that was started,
 // named services kept on request excepted. It returns when nothing of it lives any more, or when
@@ -136,7 +126,7 @@ func (s *Session) Close(ctx context.Context) error {
 		defer close(ended)
 		s.closing.Do(func() {
 			s.closed = s.rooms.close(ctx)
-			s.events.Close()
+			s.rooms.events.Close()
 		})
 	}()
 	select {
@@ -160,7 +150,7 @@ func (s *Session) prompt(p proto.Prompt, from string) error {
 		return errors.New("the prompt is empty")
 	}
 	if p.ID == "" {
-		p.ID = s.effects.NewID()
+		p.ID = s.rooms.clock.newID()
 	}
 	if name, args, ok := s.command(p); ok && s.running() && s.rooms.immediate(name) {
 		go s.runCommand(s.ctx, name, args) // ends with the command; it only reads and sets state
@@ -169,12 +159,12 @@ func (s *Session) prompt(p proto.Prompt, from string) error {
 	s.mu.Lock()
 	if s.seen[p.ID] {
 		s.mu.Unlock()
-		s.events.Emit(proto.Message{Message: msg.Message{ID: p.ID, Role: msg.User, Content: p.Content}, Replay: true})
+		s.rooms.events.Emit(proto.Message{Message: msg.Message{ID: p.ID, Role: msg.User, Content: p.Content}, Replay: true})
 		return nil
 	}
 	s.seen[p.ID], s.bodies[p.ID] = true, p
 	s.mu.Unlock()
-	s.noNotice(idleKey)
+	s.rooms.hooks.noNotice(idleKey)
 	kind := map[proto.Priority]session.QueueKind{proto.Now: session.Interrupt, proto.Later: session.Later}[p.Priority]
 	if _, _, isCommand := s.command(p); isCommand || p.NoQuery {
 		kind = session.Later
@@ -182,8 +172,8 @@ func (s *Session) prompt(p proto.Prompt, from string) error {
 		kind = session.Steer
 	}
 	s.rooms.remember(p)
-	session.Enqueue(s.part.session, session.Queued{
-		ID: p.ID, Text: msg.TextOf(p.Content), Kind: kind, From: from, At: s.effects.Now(),
+	session.Enqueue(s.rooms.part.session, session.Queued{
+		ID: p.ID, Text: msg.TextOf(p.Content), Kind: kind, From: from, At: s.rooms.clock.now(),
 	})
 	if kind == session.Interrupt {
 		s.interrupt(proto.Interrupt{})
@@ -208,7 +198,7 @@ func (s *Session) running() bool {
 
 func (s *Session) interrupt(b proto.Interrupt) {
 	if b.CancelQueued {
-		for _, q := range session.ClearQueue(s.part.session) {
+		for _, q := range session.ClearQueue(s.rooms.part.session) {
 			s.body(q.ID)
 		}
 	}
@@ -221,7 +211,7 @@ func (s *Session) interrupt(b proto.Interrupt) {
 }
 
 func (s *Session) unqueue(id string) bool {
-	if !session.Unqueue(s.part.session, id) {
+	if !session.Unqueue(s.rooms.part.session, id) {
 		return false
 	}
 	s.mu.Lock()
@@ -265,7 +255,7 @@ func (s *Session) work() {
 // one command.
 func (s *Session) nextPrompts() []proto.Prompt {
 	var batch []proto.Prompt
-	for _, q := range s.part.session.Get().Queue {
+	for _, q := range s.rooms.part.session.Get().Queue {
 		s.mu.Lock()
 		p, ok := s.bodies[q.ID]
 		s.mu.Unlock()
@@ -274,7 +264,7 @@ func (s *Session) nextPrompts() []proto.Prompt {
 		if !ok || (alone && len(batch) > 0) {
 			break
 		}
-		if !session.Unqueue(s.part.session, q.ID) {
+		if !session.Unqueue(s.rooms.part.session, q.ID) {
 			continue // taken back at this moment
 		}
 		batch = append(batch, s.body(q.ID))
@@ -288,7 +278,7 @@ func (s *Session) nextPrompts() []proto.Prompt {
 // steer takes what was typed for the running turn, and news of tasks.
 func (s *Session) steer() []msg.Message {
 	out := append(s.takeOwed(), reminder(s.takeAside())...)
-	for _, q := range session.Take(s.part.session, session.Steer) {
+	for _, q := range session.Take(s.rooms.part.session, session.Steer) {
 		p := s.body(q.ID)
 		out = append(out, msg.Message{ID: p.ID, Role: msg.User, Content: p.Content})
 	}

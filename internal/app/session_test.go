@@ -156,8 +156,8 @@ func TestAnswerIsAskedForAndHolds(t *testing.T) {
 	if r.IsError || r.Text != "Done." || r.Turns != 2 {
 		t.Errorf("result %+v", r)
 	}
-	if count[proto.ModeChanged](events) != 1 || st.mode() != "acceptEdits" {
-		t.Errorf("the mode is %s, told %d times", st.mode(), count[proto.ModeChanged](events))
+	if count[proto.ModeChanged](events) != 1 || st.rooms.rights.mode() != "acceptEdits" {
+		t.Errorf("the mode is %s, told %d times", st.rooms.rights.mode(), count[proto.ModeChanged](events))
 	}
 	if _, err := os.Stat(filepath.Join(st.dir, "new.txt")); err != nil {
 		t.Error(err)
@@ -331,21 +331,21 @@ func TestGrantsStayAcrossBranchAndGoInANewProcess(t *testing.T) {
 	st := newStage(t, "turns:\n  - content: [{text: hi}]\n")
 	st.say("hello")
 	st.result()
-	st.grant(proto.PermissionUpdate{Type: "addRules", Behavior: "allow", Destination: "session", Rules: []proto.RuleValue{{ToolName: "Bash", RuleContent: "make *"}}})
+	st.rooms.rights.grant(proto.PermissionUpdate{Type: "addRules", Behavior: "allow", Destination: "session", Rules: []proto.RuleValue{{ToolName: "Bash", RuleContent: "make *"}}})
 	st.say("/branch")
 	st.result()
 	has := func(s *Session) bool {
-		return slices.ContainsFunc(s.part.permission.Get().AllRules(), func(r permission.Rule) bool { return strings.Contains(r.Text, "make") })
+		return slices.ContainsFunc(s.rooms.part.permission.Get().AllRules(), func(r permission.Rule) bool { return strings.Contains(r.Text, "make") })
 	}
 	if !has(st.Session) {
 		t.Error("the grant was lost at /branch")
 	}
-	id, opts := st.State().Session.ID, st.opts
+	id, opts := st.State().Session.ID, st.rooms.opts
 	if err := st.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	opts.Resume = id
-	again, err := open(t.Context(), opts, st.rooms.first)
+	again, err := open(t.Context(), opts, st.rooms.models.begun)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,12 +426,12 @@ func TestTodosAndCostsStayWithTheConversation(t *testing.T) {
 	st.say("go")
 	st.result()
 	before := st.State()
-	id, opts := before.Session.ID, st.opts
+	id, opts := before.Session.ID, st.rooms.opts
 	if err := st.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	opts.Resume = id
-	again, err := open(t.Context(), opts, st.rooms.first)
+	again, err := open(t.Context(), opts, st.rooms.models.begun)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +455,7 @@ func TestHooksHearOfADirectoryThatIsAdded(t *testing.T) {
 	st := newStage(t, "turns:\n  - content: [{text: hi}]\n", func(o *Options) {
 		o.Settings = `{"sandbox": {"enabled": false}, "hooks": {"DirectoryAdded": [{"hooks": [{"type": "http", "url": "` + server.URL + `"}]}]}}`
 	})
-	st.grant(proto.PermissionUpdate{Type: "addDirectories", Destination: "session", Directories: []string{dir}})
+	st.rooms.rights.grant(proto.PermissionUpdate{Type: "addDirectories", Destination: "session", Directories: []string{dir}})
 	select {
 	case body := <-told:
 		if !strings.Contains(body, `"directory":"`+dir+`"`) || !strings.Contains(body, `"source":"slash_command"`) {
@@ -477,12 +477,12 @@ func TestTheModeIsKeptThroughResumes(t *testing.T) {
 	st.result()
 	id := st.View().Session
 	for i, change := range []string{"", "", "acceptEdits", "", "default", ""} {
-		want := st.mode()
+		want := st.rooms.rights.mode()
 		if err := st.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		st = newStage(t, `turns: [{content: [{text: more}]}]`, at, func(o *Options) { o.Resume = filepath.Base(id) })
-		if got := st.mode(); got != want {
+		if got := st.rooms.rights.mode(); got != want {
 			t.Fatalf("resume %d: mode %s, want %s", i+1, got, want)
 		}
 		if change != "" {

@@ -59,9 +59,11 @@ func environ(o Options) config.Environ {
 
 // settings are the settings of one session and what the folder is trusted with.
 type settings struct {
-	env    config.Environ // as the process has it; the env block is in the state
+	opts   Options
+	base   config.Environ // as the process has it; the env block is in the state
 	places config.Places
 	live   *config.Live
+	now    func() *config.State // those in force in the session
 
 	deciding atomic.Bool // the first question of trust is still to be answered
 
@@ -89,9 +91,9 @@ func findPlaces(o Options, env config.Environ) (config.Places, error) {
 // openSettings reads all settings and decides what the folder is trusted with. live holds who is
 // told of later changes.
 func openSettings(ctx context.Context, o Options, live config.LiveOptions) (*settings, trust.Decision, error) {
-	s := &settings{env: environ(o)}
+	s := &settings{opts: o, base: environ(o)}
 	var err error
-	if s.places, err = findPlaces(o, s.env); err != nil {
+	if s.places, err = findPlaces(o, s.base); err != nil {
 		return nil, trust.Decision{}, err
 	}
 	live.Options = config.Options{Places: s.places, Settings: o.Settings, Sources: o.SettingSources, Sections: sections(), AddDirs: o.AddDirs}
@@ -129,6 +131,20 @@ func (s *settings) report(o Options, d trust.Decision) {
 	}
 }
 
+// env is the environment with what the settings put over it.
+func (s *settings) env() config.Environ {
+	vars, _ := s.now().Env()
+	return s.base.With(vars, false)
+}
+
+// variable is one of env, at this moment.
+func (s *settings) variable(name string) string { return s.env().Value(name) }
+
+// writer writes settings files.
+func (s *settings) writer(git gitrepo.Git) config.Writer {
+	return config.Writer{Places: s.places, Sections: sections(), Git: git}
+}
+
 // git is the program as it may be run in the folder: not one that the folder supplies.
 func (s *settings) git() gitrepo.Git {
 	return gitrepo.Git{Finder: proc.Finder{Writable: func() []string { return []string{s.places.Start} }}}
@@ -136,7 +152,7 @@ func (s *settings) git() gitrepo.Git {
 
 // set writes one setting.
 func (s *settings) set(ctx context.Context, scope origin.Scope, key string, value json.RawMessage) (saved config.Saved, err error) {
-	w := config.Writer{Places: s.places, Sections: sections(), Git: s.git()}
+	w := s.writer(s.git())
 	err = s.live.Edit(ctx, func() (err error) {
 		saved, err = w.Set(ctx, scope, key, value)
 		return err
@@ -148,23 +164,23 @@ func (s *settings) set(ctx context.Context, scope origin.Scope, key string, valu
 const warned = "skipDangerousModePermissionPrompt"
 
 // warnBypass has a person accept, once, that nothing will be asked. Declining ends the session.
-func (s *Session) warnBypass(ctx context.Context) {
-	if !s.opts.Interactive || permission.Mode(s.mode()) != permission.Bypass || setting(s.config(), warned, false) {
+func (c *consent) warnBypass(ctx context.Context) {
+	if !c.opts.Interactive || permission.Mode(c.mode()) != permission.Bypass || setting(c.settings.now(), warned, false) {
 		return
 	}
-	answer, err := s.asks.Put(ctx, proto.Ask{
-		ID: s.effects.NewID(), Kind: proto.AskDialog, Title: "Work without asking?", NeedsPerson: true,
+	answer, err := c.asks.Put(ctx, proto.Ask{
+		ID: c.clock.newID(), Kind: proto.AskDialog, Title: "Work without asking?", NeedsPerson: true,
 		Text: "In the mode bypassPermissions commands run and files are changed without a question. Only deny and ask rules, " +
 			"critical removals and the sandbox, where it is on, still stop anything. Use it where nothing can be lost: " +
 			"in a container or a virtual machine without secrets.",
 		Options: []proto.Option{{ID: "accept", Label: "Yes, I accept the risk"}, {ID: "exit", Label: "No, exit"}},
 	})
 	if err != nil || answer.Option != "accept" {
-		s.end()
+		c.end()
 		return
 	}
-	if _, err := s.rooms.settings.set(ctx, origin.User, warned, json.RawMessage("true")); err != nil {
-		s.events.Emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
+	if _, err := c.settings.set(ctx, origin.User, warned, json.RawMessage("true")); err != nil {
+		c.events.Emit(proto.Notice{Level: "warning", Text: "The answer holds for this session only: " + err.Error()})
 	}
 }
 

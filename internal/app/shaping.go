@@ -20,7 +20,7 @@ import (
 func (s *Session) shapingConfig() shaping.Config {
 	r := s.rooms
 	return shaping.Config{
-		State: s.part.shaping, Now: s.effects.Now, NewID: s.effects.NewID, Tell: s.events.Emit,
+		State: s.rooms.part.shaping, Now: s.rooms.clock.now, NewID: s.rooms.clock.newID, Tell: s.rooms.events.Emit,
 		Ask: func(ctx context.Context, req provider.Request) ([]msg.Block, error) {
 			system, err := s.system(ctx)
 			if err != nil {
@@ -28,10 +28,10 @@ func (s *Session) shapingConfig() shaping.Config {
 			}
 			// Beside the instructions at its end the request is the conversation's own, for the cache.
 			req.System, req.Tools = system, engine.Describe(s.rooms.pool.Offer())
-			if req.Messages, err = s.inFront(ctx, req.Messages); err != nil {
+			if req.Messages, err = s.rooms.instructions.inFront(ctx, req.Messages); err != nil {
 				return nil, err
 			}
-			return s.ask(ctx, s.model(), req, "")
+			return s.rooms.models.ask(ctx, s.rooms.models.now(), req, "")
 		},
 		Spill: func(name, text string) (string, error) {
 			path := filepath.Join(r.dir(), "tool-results", name)
@@ -42,22 +42,22 @@ func (s *Session) shapingConfig() shaping.Config {
 		},
 		Replaced: func(x shaping.Replacement) { s.keep(noteReplaced, x.Call, x) },
 		Before: func(ctx context.Context, trigger, focus string) (string, error) {
-			o := s.fire(ctx, hook.Event{Name: hook.PreCompact, Match: compactTrigger(trigger), Fields: map[string]any{"trigger": compactTrigger(trigger), "custom_instructions": focus}})
+			o := s.rooms.hooks.Fire(ctx, hook.Event{Name: hook.PreCompact, Match: compactTrigger(trigger), Fields: map[string]any{"trigger": compactTrigger(trigger), "custom_instructions": focus}})
 			if o.Block {
 				return "", fmt.Errorf("%w by a hook: %s", shaping.ErrForbidden, o.BlockReason)
 			}
 			return strings.Join(o.Plain, "\n"), nil
 		},
-		Restore: s.restored, Stages: s.stages, Auto: s.autoCompact, Repeatable: s.repeatable, Hidden: s.scope.Reads.Unshown,
+		Restore: s.restored, Stages: s.stages, Auto: s.autoCompact, Repeatable: s.repeatable, Hidden: s.rooms.scope.Reads.Unshown,
 		After: func(ctx context.Context, trigger, summary string) {
-			s.fire(ctx, hook.Event{Name: hook.PostCompact, Match: compactTrigger(trigger), Fields: map[string]any{"trigger": compactTrigger(trigger), "compact_summary": summary}})
+			s.rooms.hooks.Fire(ctx, hook.Event{Name: hook.PostCompact, Match: compactTrigger(trigger), Fields: map[string]any{"trigger": compactTrigger(trigger), "compact_summary": summary}})
 		},
 	}
 }
 
 // stages are the stages of shaping that the settings leave on.
 func (s *Session) stages() shaping.Stages {
-	state := s.config()
+	state := s.rooms.settings.now()
 	on := func(name, otherwise string) bool { return setting(state, "shaping."+name, otherwise) == "on" }
 	out := shaping.Stages{Budget: on("budget", "on"), Snip: on("snip", "off"), Microcompact: on("microcompact", "on"), Collapse: on("collapse", "on")}
 	if minutes := setting(state, "shaping.microcompactAfter", 0.0); minutes != 0 {
@@ -68,7 +68,7 @@ func (s *Session) stages() shaping.Stages {
 
 // autoCompact says when the conversation is compacted unasked.
 func (s *Session) autoCompact() shaping.Auto {
-	state, env := s.config(), s.rooms.env()
+	state, env := s.rooms.settings.now(), s.rooms.settings.env()
 	return shaping.Auto{
 		Off:     !setting(state, "autoCompactEnabled", true) || flagged(env, "DISABLE_AUTO_COMPACT") || flagged(env, "DISABLE_COMPACT"),
 		Window:  setting(state, "autoCompactWindow", 0),
@@ -93,17 +93,17 @@ func compactTrigger(trigger string) string {
 // restored is what stands behind a summary: the live state the model would otherwise have lost.
 func (s *Session) restored(context.Context) ([]msg.Block, error) {
 	var texts []string
-	if s.planning() {
-		texts = append(texts, "Plan mode is still on; the plan file is "+s.planFile()+".")
+	if s.rooms.rights.planning() {
+		texts = append(texts, "Plan mode is still on; the plan file is "+s.rooms.rights.planFile()+".")
 	}
-	if items := s.part.todo.Get().Events().Items; len(items) > 0 {
+	if items := s.rooms.part.todo.Get().Events().Items; len(items) > 0 {
 		text := "The todo list as it stands:"
 		for _, it := range items {
 			text += fmt.Sprintf("\n- %s [%s] %s", it.ID, it.Status, it.Subject)
 		}
 		texts = append(texts, text)
 	}
-	if living := s.part.task.Get().Living(); len(living) > 0 {
+	if living := s.rooms.part.task.Get().Living(); len(living) > 0 {
 		text := "Running in the background:"
 		for _, t := range living {
 			text += fmt.Sprintf("\n- %s (%s): %s, output in %s", t.ID, t.Kind, t.Description, t.OutputFile)

@@ -15,18 +15,18 @@ func (r *rooms) dir() string {
 	if p := r.transcript().Path(); p != "" {
 		return transcript.SessionDir(p)
 	}
-	return filepath.Join(os.TempDir(), "myelin-"+r.session.part.session.Get().ID)
+	return filepath.Join(os.TempDir(), "myelin-"+r.part.session.Get().ID)
 }
 
 // temp is a folder commands may write to.
 func (r *rooms) temp() string {
-	return filepath.Join(r.tempBase(), r.session.part.session.Get().ID)
+	return filepath.Join(r.tempBase(), r.part.session.Get().ID)
 }
 
 // emptyTemp takes away what the session has left in the temporary folder, unless a service that outlives it
 // may still use it.
 func (r *rooms) emptyTemp() error {
-	if r.tempBase == nil || r.session.keepsServices() {
+	if r.tasks == nil || r.tasks.outlives() {
 		return nil
 	}
 	errs := []error{os.RemoveAll(r.temp())}

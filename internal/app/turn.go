@@ -52,25 +52,25 @@ func (s *Session) turn(batch []proto.Prompt, owed []msg.Message) {
 	s.mu.Lock()
 	s.ending = cancel
 	s.mu.Unlock()
-	t := &turn{started: s.effects.Now(), api: s.part.cost.Get().Durations.API}
-	cost.BeginTurn(s.part.cost, t.started)
-	session.SetActivity(s.part.session, session.Running)
+	t := &turn{started: s.rooms.clock.now(), api: s.rooms.part.cost.Get().Durations.API}
+	cost.BeginTurn(s.rooms.part.cost, t.started)
+	session.SetActivity(s.rooms.part.session, session.Running)
 	ended := s.answer(ctx, t, batch, owed)
 	s.mu.Lock()
 	s.ending = nil
 	s.mu.Unlock()
-	cost.EndTurn(s.part.cost, s.effects.Now())
-	if c := s.part.cost.Get(); c.Total.Requests > 0 {
+	cost.EndTurn(s.rooms.part.cost, s.rooms.clock.now())
+	if c := s.rooms.part.cost.Get(); c.Total.Requests > 0 {
 		s.keep(noteCost, noteCost, c)
 	}
 	if t.view != nil {
-		s.rooms.prompt.Measure(s.rooms.pool.Offer(), t.view)
+		s.rooms.instructions.prompt.Measure(s.rooms.pool.Offer(), t.view)
 	}
 	s.tellFailure(ended)
 	s.tell(t, ended)
-	session.SetActivity(s.part.session, session.Idle)
-	if s.opts.Interactive {
-		s.notifyAfter(idleWait, idleKey, "idle_prompt", "Myelin waits for your next prompt.")
+	session.SetActivity(s.rooms.part.session, session.Idle)
+	if s.rooms.opts.Interactive {
+		s.rooms.hooks.notifyAfter(idleWait, idleKey, "idle_prompt", "Myelin waits for your next prompt.")
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *Session) answer(ctx context.Context, t *turn, batch []proto.Prompt, owe
 	if len(batch) == 1 && batch[0].NoQuery {
 		return proto.Ended{}
 	}
-	if ended := s.mayAsk(ctx); ended != nil {
+	if ended := s.rooms.limits.mayAsk(ctx, s.rooms.models.now().Info().Ref()); ended != nil {
 		return *ended
 	}
 	return s.run(ctx, t, history)
@@ -108,30 +108,30 @@ func (s *Session) started(t *turn, batch []proto.Prompt) {
 	for i, p := range batch {
 		ids[i] = p.ID
 	}
-	now := s.store.Get()
-	s.events.Emit(proto.TurnStarted{
-		Prompts: ids, Cwd: now.Session.Cwd, Model: now.Session.Model, Mode: s.mode(),
+	now := s.rooms.store.Get()
+	s.rooms.events.Emit(proto.TurnStarted{
+		Prompts: ids, Cwd: now.Session.Cwd, Model: now.Session.Model, Mode: s.rooms.rights.mode(),
 		Tools: s.rooms.pool.Names(), Origin: t.origin,
 	})
 }
 
 // opened records the messages that open a turn and returns the history they end.
 func (s *Session) opened(ctx context.Context, opening []msg.Message) ([]msg.Message, error) {
-	if mode := s.mode(); len(opening) > 0 && orText(s.rooms.recorded, "default") != mode { // it began in this one
+	if mode := s.rooms.rights.mode(); len(opening) > 0 && orText(s.rooms.recorded, "default") != mode { // it began in this one
 		s.keep(noteMode, noteMode, mode)
 		s.rooms.recorded = mode
 	}
 	for _, m := range opening {
 		if m.ID == "" {
-			m.ID = s.effects.NewID()
+			m.ID = s.rooms.clock.newID()
 		}
 		if m.Time.IsZero() {
-			m.Time = s.effects.Now()
+			m.Time = s.rooms.clock.now()
 		}
 		if err := s.rooms.record(ctx, m); err != nil {
 			return nil, err
 		}
-		s.events.Emit(proto.Message{Message: m, Replay: m.Origin == msg.FromHuman})
+		s.rooms.events.Emit(proto.Message{Message: m, Replay: m.Origin == msg.FromHuman})
 		s.history = append(s.history, m)
 	}
 	return s.history, nil
@@ -152,7 +152,7 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 				t.output = b.Call
 			}
 			if open++; open > 1 { // it waits, or runs beside others; the first is decided at once
-				s.rooms.gate.Speculate(ctx, tool.Call{ID: b.Call, Name: b.Tool, Literal: b.Input, Input: b.Input, Scope: s.scope})
+				s.rooms.gate.Speculate(ctx, tool.Call{ID: b.Call, Name: b.Tool, Literal: b.Input, Input: b.Input, Scope: s.rooms.scope})
 			}
 		case proto.Ended:
 			ended = b
@@ -164,13 +164,13 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 				t.result(b.Message)
 			}
 		}
-		s.events.Hold(ctx)
+		s.rooms.events.Hold(ctx)
 		if shown == nil {
-			s.events.Tell(e)
+			s.rooms.events.Tell(e)
 			continue
 		}
 		for _, e := range shown.pass(ctx, e) {
-			s.events.Tell(e)
+			s.rooms.events.Tell(e)
 		}
 	}
 	return ended
@@ -192,7 +192,7 @@ func (s *Session) tellFailure(ended proto.Ended) {
 		return
 	}
 	kind := failureKind(ended.API.Kind)
-	s.fire(s.ctx, hook.Event{Name: hook.StopFailure, Match: kind, Fields: map[string]any{
+	s.rooms.hooks.Fire(s.ctx, hook.Event{Name: hook.StopFailure, Match: kind, Fields: map[string]any{
 		"error": kind, "error_details": ended.API.Message, "last_assistant_message": "API Error: " + ended.API.Message,
 	}})
 }
@@ -202,13 +202,13 @@ func (s *Session) tell(t *turn, ended proto.Ended) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if ended.Reason != "" {
-		s.events.Emit(ended)
+		s.rooms.events.Emit(ended)
 	}
-	c := s.part.cost.Get()
+	c := s.rooms.part.cost.Get()
 	r := proto.Result{
 		Ended: ended, Text: ended.Text, Usage: t.usage, Denials: t.gate.Denials(), Origin: t.origin,
 		Structured: t.structured, Deferred: t.gate.Deferred(),
-		DurationMS: s.effects.Now().Sub(t.started).Milliseconds(),
+		DurationMS: s.rooms.clock.now().Sub(t.started).Milliseconds(),
 		APIMS:      (c.Durations.API - t.api).Milliseconds(),
 		CostUSD:    c.Total.USD.Float(),
 		Models:     cost.Models(c, s.rooms.modelInfo),
@@ -216,9 +216,9 @@ func (s *Session) tell(t *turn, ended proto.Ended) {
 	if ended.Reason != "" {
 		r.Turns = 1 + t.results
 	}
-	r.Subtype, r.IsError, r.Errors = outcome(ended, s.opts)
+	r.Subtype, r.IsError, r.Errors = outcome(ended, s.rooms.opts)
 	if ended.API != nil {
 		r.Text = "API Error: " + ended.API.Message
 	}
-	s.events.Emit(r)
+	s.rooms.events.Emit(r)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/shaping"
 )
 
 // Surface is one face that is attached to a session, as the state shows it.
@@ -39,11 +40,11 @@ type Fill struct {
 
 // View returns what a screen shows now.
 func (s *Session) View() View {
-	now := s.store.Get()
+	now := s.rooms.store.Get()
 	v := View{
 		Session: now.Session.ID, Name: now.Session.Name, Title: now.Session.Title, Cwd: now.Session.Cwd,
-		Model: now.Session.Model, Mode: s.mode(), Modes: modeNames(now.Permission.Cycle()), CostUSD: now.Cost.Total.USD.Float(),
-		BudgetUSD: s.opts.MaxBudgetUSD, Context: Fill{now.Shaping.Used, now.Shaping.Window},
+		Model: now.Session.Model, Mode: s.rooms.rights.mode(), Modes: modeNames(now.Permission.Cycle()), CostUSD: now.Cost.Total.USD.Float(),
+		BudgetUSD: s.rooms.opts.MaxBudgetUSD, Context: fillOf(now.Shaping),
 		Todos: now.Todo.Events().Items, Branch: s.rooms.branch(),
 	}
 	for _, t := range now.Task.Living() {
@@ -54,18 +55,18 @@ func (s *Session) View() View {
 
 // attach enters a surface in the state.
 func (s *Session) attach(a proto.Attach) {
-	s.part.surface.Set(func(prev *Surfaces) *Surfaces {
+	s.rooms.part.surface.Set(func(prev *Surfaces) *Surfaces {
 		next := &Surfaces{ByID: maps.Clone(prev.ByID)}
 		if next.ByID == nil {
 			next.ByID = map[string]Surface{}
 		}
-		next.ByID[a.Surface] = Surface{Kind: a.Kind, AttachedAt: s.effects.Now(), Answers: a.Answers}
+		next.ByID[a.Surface] = Surface{Kind: a.Kind, AttachedAt: s.rooms.clock.now(), Answers: a.Answers}
 		return next
 	})
 }
 
 func (s *Session) detach(id string) {
-	s.part.surface.Set(func(prev *Surfaces) *Surfaces {
+	s.rooms.part.surface.Set(func(prev *Surfaces) *Surfaces {
 		if _, ok := prev.ByID[id]; !ok {
 			return prev
 		}
@@ -74,3 +75,5 @@ func (s *Session) detach(id string) {
 		return next
 	})
 }
+
+func fillOf(s *shaping.State) Fill { return Fill{Used: s.Used, Window: s.Window} }

@@ -13,7 +13,9 @@ import (
 // watched are the files FileChanged hooks hear of: those their matchers name, and those that hooks
 // asked for since. Nothing is watched while there are none.
 type watched struct {
-	s *Session
+	start string           // the folder the session began in
+	cwd   func() string    // where the agent stands
+	fire  func(hook.Event) // may wait for programs
 
 	mu    sync.Mutex // guards the rest
 	named []string
@@ -25,13 +27,13 @@ type watched struct {
 
 // name sets the files that matchers name, in the folder the session began in.
 func (w *watched) name(names []string) {
-	w.set(&w.named, names, w.s.opts.Cwd)
+	w.set(&w.named, names, w.start)
 }
 
 // ask sets the files that a hook asked for; nil changes nothing.
 func (w *watched) ask(paths *[]string) {
 	if paths != nil {
-		w.set(&w.asked, *paths, w.s.scope.Cwd())
+		w.set(&w.asked, *paths, w.cwd())
 	}
 }
 
@@ -78,7 +80,7 @@ func (w *watched) changed(paths []string) {
 		case !before:
 			what = "add"
 		}
-		w.s.fire(w.s.ctx, hook.Event{Name: hook.FileChanged, Match: filepath.Base(path), Fields: map[string]any{"file_path": path, "event": what}})
+		w.fire(hook.Event{Name: hook.FileChanged, Match: filepath.Base(path), Fields: map[string]any{"file_path": path, "event": what}})
 	}
 }
 

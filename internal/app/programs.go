@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,35 +11,53 @@ import (
 	"github.com/myelin-agent/myelin/internal/app/confine"
 	"github.com/myelin-agent/myelin/internal/app/outside"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/store"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
+	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/sys/fingerprint"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/tools/bash"
 )
 
+// programs are what the session runs for itself, for hooks and for commands: in the sandbox, or outside
+// after a look at what would be run.
+type programs struct {
+	settings *settings
+	session  store.Slice[session.State]
+	scope    *tool.Scope
+	owner    *proc.Owner // of commands and hooks
+	box      *confine.Confiner
+	guard    *outside.Guard // of what runs outside of the sandbox
+	finder   proc.Finder    // of programs that are run for the session itself
+	handlers func() []*hook.Handler
+}
+
 // newGuard binds what looks after commands that run outside of the sandbox to the session.
-func newGuard(s *Session) *outside.Guard {
-	p := s.rooms.settings.places
+func newGuard(r *rooms) *outside.Guard {
+	p := r.settings.places
 	cfg := outside.Config{
-		File:  filepath.Join(p.Home, "outside", filepath.Base(s.rooms.shelf().Dir(p.Start))+".json"),
-		ID:    s.part.session.Get().ID,
+		File:  filepath.Join(p.Home, "outside", filepath.Base(shelfOf(p).Dir(p.Start))+".json"),
+		ID:    r.part.session.Get().ID,
 		Self:  proc.Self(),
 		Alive: func(i proc.Info) bool { return proc.Kept{PID: i.PID, Start: i.Start}.Alive() },
-		Roots: s.rooms.box.Writable, Now: s.effects.Now,
-		Confines: s.rooms.boxOn,
+		Roots: r.programs.box.Writable, Now: r.clock.now,
+		Confines: r.programs.boxOn,
 	}
-	if s.opts.Answers {
-		cfg.Ask = s.askOutside
+	if r.opts.Answers {
+		cfg.Ask = func(ctx context.Context, q outside.Question) (bool, error) {
+			answer, err := r.asks.Put(ctx, outsideQuestion(r.clock.newID(), q))
+			return err == nil && answer.Behavior == "allow", err
+		}
 	}
 	return outside.New(cfg)
 }
 
-// askOutside asks a person whether a command may run outside although its files changed.
-func (s *Session) askOutside(ctx context.Context, q outside.Question) (bool, error) {
-	answer, err := s.asks.Put(ctx, proto.Ask{
-		ID: s.effects.NewID(), Kind: proto.AskDialog, NeedsPerson: true,
+// outsideQuestion asks a person whether a command may run outside although its files changed.
+func outsideQuestion(id string, q outside.Question) proto.Ask {
+	return proto.Ask{
+		ID: id, Kind: proto.AskDialog, NeedsPerson: true,
 		Title:  "A command that runs outside of the sandbox would run what was changed",
 		Text:   q.Name + "\nchanged: " + strings.Join(q.Files, "\n         "),
 		Reason: "confined commands may have changed it; look at it before you answer",
@@ -45,21 +65,20 @@ func (s *Session) askOutside(ctx context.Context, q outside.Question) (bool, err
 			{ID: "run", Label: "Yes, I looked at it: run it", Behavior: "allow"},
 			{ID: "keep", Label: "No, do not run it", Behavior: "deny"},
 		},
-	})
-	return err == nil && answer.Behavior == "allow", err
+	}
 }
 
 // runProgram is the bash.Runner of the session. What runs outside of the sandbox is looked at before
 // a confined command could change it.
-func (s *Session) runProgram(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
+func (ps *programs) runProgram(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 	if how.Level == tool.Unconfined {
-		return s.rooms.box.Run(spec, how)
+		return ps.box.Run(spec, how)
 	}
-	ended, err := s.rooms.guard.Confined(s.outsideCommands())
+	ended, err := ps.guard.Confined(ps.outsideCommands())
 	if err != nil {
 		return bash.Run{}, err
 	}
-	run, err := s.rooms.box.Run(spec, how)
+	run, err := ps.box.Run(spec, how)
 	if err != nil {
 		ended()
 		return run, err
@@ -73,15 +92,15 @@ func (s *Session) runProgram(spec proc.Spec, how tool.Confinement) (bash.Run, er
 }
 
 // outsideCommands are the hooks and helpers that run outside of the sandbox.
-func (s *Session) outsideCommands() []outside.Command {
+func (ps *programs) outsideCommands() []outside.Command {
 	var out []outside.Command
-	env := append(s.rooms.env().Lines(), "CLAUDE_PROJECT_DIR="+s.part.session.Get().ProjectRoot)
-	for _, x := range s.rooms.hooks.Handlers() {
+	env := append(ps.settings.env().Lines(), "CLAUDE_PROJECT_DIR="+ps.session.Get().ProjectRoot)
+	for _, x := range ps.handlers() {
 		if x.Kind == hook.Command && !x.Confine {
-			out = append(out, hookCommand(x, proc.Spec{Dir: s.scope.Cwd(), Env: env}))
+			out = append(out, hookCommand(x, proc.Spec{Dir: ps.scope.Cwd(), Env: env}))
 		}
 	}
-	return append(out, s.helperCommands(env)...)
+	return append(out, ps.helperCommands(env)...)
 }
 
 // hookCommand is a hook as its files are looked for.
@@ -104,9 +123,9 @@ func hookCommand(x *hook.Handler, spec proc.Spec) outside.Command {
 }
 
 // startHook starts the program of a hook: in the sandbox, or outside after a look at what it runs.
-func (s *Session) startHook(ctx context.Context, x *hook.Handler, confined bool, spec proc.Spec) (hook.Started, error) {
+func (ps *programs) startHook(ctx context.Context, x *hook.Handler, confined bool, spec proc.Spec) (hook.Started, error) {
 	if confined {
-		run, err := s.runProgram(spec, tool.Confinement{Level: tool.Sandboxed})
+		run, err := ps.runProgram(spec, tool.Confinement{Level: tool.Sandboxed})
 		if err != nil {
 			return hook.Started{}, err
 		}
@@ -115,12 +134,12 @@ func (s *Session) startHook(ctx context.Context, x *hook.Handler, confined bool,
 			return strings.TrimSpace(text)
 		}}, nil
 	}
-	ended, err := s.rooms.guard.Check(ctx, hookCommand(x, spec))
+	ended, err := ps.guard.Check(ctx, hookCommand(x, spec))
 	if err != nil {
 		return hook.Started{}, &hook.UnsafeError{Err: err}
 	}
-	spec.Env = s.ownPycache(spec.Env)
-	p, err := s.rooms.owner.Start(spec)
+	spec.Env = ps.ownPycache(spec.Env)
+	p, err := ps.owner.Start(spec)
 	return hook.Started{Process: p, After: func(proc.Exit, string) string {
 		ended()
 		return ""
@@ -129,46 +148,57 @@ func (s *Session) startHook(ctx context.Context, x *hook.Handler, confined bool,
 
 // ownPycache keeps Python from taking compiled modules from beside their source, where a confined
 // command may leave others: only the source is looked at.
-func (s *Session) ownPycache(env []string) []string {
+func (ps *programs) ownPycache(env []string) []string {
 	const name = "PYTHONPYCACHEPREFIX="
-	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name) }) || len(s.rooms.box.Writable()) == 0 {
+	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name) }) || len(ps.box.Writable()) == 0 {
 		return env
 	}
-	return append(slices.Clone(env), name+filepath.Join(s.rooms.settings.places.Home, "cache", "python"))
+	return append(slices.Clone(env), name+filepath.Join(ps.settings.places.Home, "cache", "python"))
 }
 
 // boxOn says whether commands run in the sandbox. It may cost a trial of the machine.
-func (r *rooms) boxOn() bool {
-	_, on := r.box.On()
+func (ps *programs) boxOn() bool {
+	_, on := ps.box.On()
 	return on
 }
 
 // scrubbed is an environment without the keys that are to be kept from every program.
-func (r *rooms) scrubbed(lines []string) []string {
-	if confine.Scrubs(r.env()) {
+func (ps *programs) scrubbed(lines []string) []string {
+	if confine.Scrubs(ps.settings.env()) {
 		return confine.Scrub(lines)
 	}
 	return lines
 }
 
-// ProgramEnv is the environment of a program that the user's own keys start (an editor): PATH without
+// editorEnv is the environment of a program that the user's own keys start (an editor): PATH without
 // the folders that commands of the model may write, for it must not come from there.
-func (s *Session) ProgramEnv() []string {
-	return append(s.rooms.scrubbed(s.rooms.env().Lines()), "PATH="+s.rooms.finder.Path(s.rooms.env().Value("PATH")))
+func (ps *programs) editorEnv() []string {
+	return append(ps.scrubbed(ps.settings.env().Lines()), "PATH="+ps.finder.Path(ps.settings.variable("PATH")))
 }
 
 // git is the program as it is run for the session itself.
-func (r *rooms) git() gitrepo.Git {
-	return gitrepo.Git{Finder: r.finder, Env: r.scrubbed(r.env().Lines())}
+func (ps *programs) git() gitrepo.Git {
+	return gitrepo.Git{Finder: ps.finder, Env: ps.scrubbed(ps.settings.env().Lines())}
 }
 
 // helperCommands are the helpers of the settings that run outside.
-func (s *Session) helperCommands(env []string) []outside.Command {
+func (ps *programs) helperCommands(env []string) []outside.Command {
 	var out []outside.Command
-	for _, h := range s.rooms.helpers() {
+	for _, h := range ps.helpers() {
 		if !h.confine {
-			out = append(out, outside.Command{Name: h.name + " (" + h.at.Place() + ")", Command: fingerprint.Command{Text: h.command, Dir: s.opts.Cwd, Env: env}})
+			out = append(out, outside.Command{Name: h.name + " (" + h.at.Place() + ")", Command: fingerprint.Command{Text: h.command, Dir: ps.settings.opts.Cwd, Env: env}})
 		}
 	}
 	return out
+}
+
+// childEnv is the environment of shell commands.
+func (ps *programs) childEnv() []string {
+	now := ps.session.Get()
+	vars, _ := ps.settings.now().Env()
+	lines := ps.settings.base.With(vars, true).Lines()
+	return append(ps.scrubbed(lines),
+		"CLAUDECODE=1", "MYELIN=1", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_SESSION_ID="+now.ID,
+		"CLAUDE_PID="+fmt.Sprint(os.Getpid()), "CLAUDE_EFFORT="+now.Effort, "GIT_EDITOR=true",
+	)
 }
