@@ -611,7 +611,7 @@ func exotic(r rune) bool { return r > 0x7f && unicode.IsSpace(r) }
 
 func TestEveryFlagSaysWhatItDoes(t *testing.T) {
 	s := pflag.NewFlagSet("x", pflag.ContinueOnError)
-	(&Flags{}).define(s)
+	(&Flags{}).define(s, nil)
 	for _, name := range append(inertFlags(), guards()...) {
 		if s.Lookup(name) == nil {
 			t.Errorf("--%s is listed and does not exist", name)

@@ -102,7 +102,7 @@ func (c *command) resumeCommand() *cobra.Command {
 		Args:  argsBetween(0, 1, "one session id or title, or none to choose from a list"),
 	}
 	f := &Flags{}
-	f.define(cmd.Flags())
+	f.define(cmd.Flags(), c.deps.Inert)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.flags = f
 		id := resumePick

@@ -23,6 +23,7 @@ type Process struct {
 	Terminal func() (screen.Terminal, error) // the terminal behind In and Out; nil: none
 	Getenv   func(string) string             // nil: an empty environment
 	Cwd      string                          // absolute
+	Columns  int                             // of the window; 0: unknown
 	Root     bool                            // runs as the superuser
 	// Container says that the process runs in a container.
 	Container bool
@@ -49,6 +50,9 @@ func OS() Process {
 		Container: sandbox.InContainer(),
 		Notify:    notify,
 	}
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		p.Columns = w
+	}
 	if p.InTTY && p.OutTTY {
 		p.Terminal = func() (screen.Terminal, error) { return screen.OpenTerminal(os.Stdin, os.Stdout) }
 	}
@@ -66,6 +70,14 @@ func (p Process) env(key string) string {
 		return ""
 	}
 	return p.Getenv(key)
+}
+
+// columns is the width that texts for people are wrapped at.
+func (p Process) columns() int {
+	if p.Columns <= 0 {
+		return 100
+	}
+	return p.Columns
 }
 
 // entrypoint is who started the program: cli, or sdk-ts, sdk-py and relatives.

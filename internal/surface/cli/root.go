@@ -22,6 +22,7 @@ func (c *command) root() *cobra.Command {
 		Args:          cobra.ArbitraryArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Example:       rootExamples,
 	}
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return ended(c.session(cmd.Context(), root)) }
 	root.SetIn(c.process.In)
@@ -29,7 +30,8 @@ func (c *command) root() *cobra.Command {
 	root.SetErr(c.process.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(err, cmd.Flags()) })
 	c.flags = &Flags{}
-	c.flags.define(root.Flags())
+	c.flags.define(root.Flags(), c.deps.Inert)
+	groupUsage(root, c.flags.groups(), c.process.columns())
 	root.Flags().BoolP("version", "v", false, "print the version")
 	completeChoices(root)
 	for _, add := range c.commands() {

@@ -137,7 +137,7 @@ func doctor(ctx context.Context, o app.Options, tell func(app.Check)) error {
 		return err
 	}
 	p := OS()
-	c := app.Check{Name: "terminal", Status: "ok", Detail: orNone(os.Getenv("TERM"))}
+	c := app.Check{Name: "terminal", Status: "ok", Detail: orText(os.Getenv("TERM"), "none")}
 	switch {
 	case !p.InTTY || !p.OutTTY:
 		c.Status, c.Detail = "info", "none: sessions here answer one prompt and end"
@@ -146,13 +146,6 @@ func doctor(ctx context.Context, o app.Options, tell func(app.Check)) error {
 	}
 	tell(c)
 	return nil
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
 
 func testHooks(ctx context.Context, o app.Options, r HookRequest, out io.Writer) error {
