@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
-	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/task"
 )
 
@@ -170,25 +169,6 @@ func (s *Session) listTasks(state *task.State, now time.Time) string {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Kind, t.Status, end.Sub(t.StartTime).Round(time.Second), t.Description, s.rooms.tasks.lastLine(t))
 		}
 	})
-}
-
-func cmdCost(_ context.Context, s *Session, _ string) (string, error) {
-	c := s.rooms.part.cost.Get()
-	return table(func(w *tabwriter.Writer) {
-		fmt.Fprintf(w, "total\t%s\t\n", c.Total.USD)
-		fmt.Fprintf(w, "time\t%s with the model, %s in tools\t\n", c.Durations.API.Round(time.Millisecond), c.Durations.Tools.Round(time.Millisecond))
-		fmt.Fprintf(w, "lines\t+%d −%d\t\n", c.Lines.Added, c.Lines.Removed)
-		row := func(name string, u cost.Usage) {
-			fmt.Fprintf(w, "%s\t%s\t%d requests, %d in, %d out, %d cache read, %d cache write\n",
-				name, u.USD, u.Requests, u.Input, u.Output, u.CacheRead, u.CacheWrite)
-		}
-		for ref, u := range c.ByModel.All() {
-			row(ref, u)
-		}
-		if c.Retries.Requests > 0 {
-			row("of that for failed requests", c.Retries)
-		}
-	}), nil
 }
 
 func cmdContext(_ context.Context, s *Session, args string) (string, error) {

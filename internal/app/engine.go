@@ -12,7 +12,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/config"
-	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/session"
@@ -27,12 +26,13 @@ func (s *Session) engineConfig(t *turn) engine.Config {
 		System: s.system,
 		Tools:  r.pool.Offer,
 		Shape:  s.shape(t),
+		Admit:  s.rooms.limits.spending.Admit,
 		Record: r.record,
 		Sync:   func(context.Context) error { return s.durable() },
 		Steer:  s.steer,
 		Stop:   s.stopping(t),
 		Spent: func(x engine.Spending) {
-			s.rooms.models.spent("", x)
+			s.rooms.limits.spending.Spent(x)
 			t.usage = t.usage.Add(x.Usage)
 		},
 		Late:    s.late,
@@ -131,16 +131,8 @@ func (s *Session) shape(t *turn) func(context.Context, []msg.Message, engine.Pre
 // hooks when the turn is about to end.
 func (s *Session) stopping(t *turn) func(context.Context, engine.Turn) (engine.Stopping, error) {
 	return func(ctx context.Context, turn engine.Turn) (engine.Stopping, error) {
-		next := cost.Usage{}
-		if turn.Calls > 0 { // the next request reads at least what this one left
-			price := s.rooms.models.now().Info().Price
-			if price.CacheRead == 0 { // not known to be cheaper
-				price.CacheRead = price.Input
-			}
-			next = cost.UsageOf(price, msg.Usage{CacheRead: turn.Usage.Context()})
-		}
-		if over := s.rooms.limits.over(next); over != nil && (turn.Calls > 0 || over.Next == 0) {
-			return engine.Stopping{End: &tool.End{Reason: s.rooms.limits.budgetText(over), Outcome: string(proto.EndBudget)}}, nil
+		if end := s.rooms.limits.spending.After(s.rooms.models.now().Info(), turn.Calls > 0); end != nil {
+			return engine.Stopping{End: end}, nil
 		}
 		if turn.Calls > 0 {
 			return engine.Stopping{}, nil

@@ -5,49 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
-	"github.com/myelin-agent/myelin/internal/feature/policy"
 )
-
-// TestUnreadableDayCountsAsExhausted: a day's money that cannot be counted, or written down, is spent.
-func TestUnreadableDayCountsAsExhausted(t *testing.T) {
-	day := 1000.0
-	begin := func() *stage {
-		st := newStage(t, `turns: [{content: [{text: done}]}, {content: [{text: done}]}]`)
-		st.rooms.part.process.Set(func(p *Process) *Process {
-			next := *p
-			next.Policy = &policy.State{Limits: policy.Limits{Host: "limits.example", Budget: policy.Budget{Day: &day}}}
-			return &next
-		})
-		return st
-	}
-	for _, text := range []string{"half a", "-5\n", "NaN\n", "1\n\n2\n"} {
-		st := begin()
-		d := st.rooms.limits.day()
-		put(t, filepath.Join(d.Dir, d.Now().Format(time.DateOnly)+".txt"), text)
-		st.say("go")
-		if r, _ := st.result(); r.Ended.Reason != proto.EndBudget || r.Text == "done" {
-			t.Errorf("%q: a request was made: %+v", text, r)
-		}
-	}
-	st := begin()
-	put(t, filepath.Join(st.rooms.limits.day().Dir, "x"), "")
-	st.say("go")
-	if r, _ := st.result(); r.Text != "done" {
-		t.Errorf("a day without spending: %+v", r)
-	}
-	st.rooms.limits.dayLost.Store(true)
-	st.say("go on")
-	if r, _ := st.result(); r.Ended.Reason != proto.EndBudget {
-		t.Errorf("what could not be written down counts as nothing: %+v", r)
-	}
-}
 
 // TestConfigChangeVetoIsHeeded: a hook keeps a change of the settings from taking effect.
 func TestConfigChangeVetoIsHeeded(t *testing.T) {

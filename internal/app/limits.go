@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 
 	"github.com/myelin-agent/myelin/internal/app/events"
+	"github.com/myelin-agent/myelin/internal/app/spending"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/store"
 	"github.com/myelin-agent/myelin/internal/feature/config"
-	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/policy"
 	"github.com/myelin-agent/myelin/internal/feature/session"
@@ -27,15 +27,14 @@ type limits struct {
 	settings *settings
 	process  store.Slice[Process]
 	session  store.Slice[session.State]
-	cost     store.Slice[cost.State]
+	spending *spending.Ledger
 	events   *events.Stream
 	clock    *clock
 	web      *http.Client
 	first    func() string   // the model the session began with
 	ctx      context.Context // ends with the session
 
-	client  atomic.Pointer[policy.Client] // nil: no organisation serves limits
-	dayLost atomic.Bool                   // something that was spent could not be added to the day
+	client atomic.Pointer[policy.Client] // nil: no organisation serves limits
 }
 
 // build opens the limits of an organisation, where the settings name some.
@@ -136,23 +135,7 @@ func (l *limits) apply() {
 		}
 		l.events.Early(proto.Notice{Level: "warning", Text: why})
 	}
-	own := policy.Budget{}
-	if l.opts.MaxBudgetUSD > 0 {
-		own.Session = &l.opts.MaxBudgetUSD
-	}
-	b := l.inForce().Budgets(own)
-	for scope, limit := range map[cost.Scope]*float64{cost.Session: b.Session, cost.Turn: b.Turn} {
-		usd := -1.0
-		if limit != nil {
-			usd = *limit
-		}
-		cost.SetBudget(l.cost, scope, cost.USD, usd)
-	}
-}
-
-// day is where the money of all sessions of today is written down, for a bound of the day.
-func (l *limits) day() cost.Day {
-	return cost.Day{Dir: filepath.Join(l.settings.places.Home, "spent"), Now: l.clock.now}
+	l.spending.Apply()
 }
 
 // mayAsk says whether the model may be asked at all: the limits can be had, they let the model
@@ -166,41 +149,10 @@ func (l *limits) mayAsk(ctx context.Context, ref string) *proto.Ended {
 	if why := l.forbiddenModel(ref); why != "" {
 		return &proto.Ended{Reason: "error", Detail: why}
 	}
-	if over := l.over(cost.Usage{}); over != nil {
-		return &proto.Ended{Reason: proto.EndBudget, Detail: l.budgetText(over)}
+	if why := l.spending.UsedUp(); why != "" {
+		return &proto.Ended{Reason: proto.EndBudget, Detail: why}
 	}
 	return nil
-}
-
-// budgetText says which budget is used up, and who set it where an organisation did.
-func (l *limits) budgetText(over *cost.Exceeded) string {
-	now := l.inForce()
-	for _, limit := range []*float64{now.Budget.Turn, now.Budget.Session, now.Budget.Day} {
-		if limit != nil && *limit == over.Limit && over.Unit == cost.USD {
-			return over.Error() + " (maxBudgetUsd in the policy of " + now.Host + ")"
-		}
-	}
-	return over.Error()
-}
-
-// over returns the budget in the way of a request that is expected to use next, nil for none.
-func (l *limits) over(next cost.Usage) *cost.Exceeded {
-	if over := cost.Over(l.cost.Get(), "", next, l.clock.now()); over != nil {
-		return over
-	}
-	limit := l.inForce().Budget.Day
-	if limit == nil {
-		return nil
-	}
-	used, err := l.day().Total()
-	if err != nil { // what cannot be counted is not spent
-		l.events.Emit(proto.Notice{Level: "error", Text: err.Error()})
-		used = *limit
-	}
-	if l.dayLost.Load() {
-		used = max(used, *limit)
-	}
-	return cost.OverDay(used, next, *limit)
 }
 
 // inForce are the limits an organisation serves; zero when none does.
@@ -247,17 +199,6 @@ func (l *limits) forbiddenModes(state *config.State) map[permission.Mode]string 
 		}
 	}
 	return out
-}
-
-// spend writes down what a request used, where a day is bounded.
-func (l *limits) spend(usd cost.Money) {
-	if l.inForce().Budget.Day == nil {
-		return
-	}
-	if err := l.day().Add(usd); err != nil {
-		l.dayLost.Store(true) // what cannot be written down is not counted, and so nothing more is spent
-		l.events.Emit(proto.Notice{Level: "error", Key: "day", Text: err.Error()})
-	}
 }
 
 // close ends following the limits.

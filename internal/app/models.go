@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/core/store"
@@ -201,6 +200,9 @@ func (m *models) ask(ctx context.Context, model provider.Model, req provider.Req
 	}
 	req.Messages = msg.Sendable(req.Messages, msg.Bounds{})
 	req.Options.SessionID = m.session.Get().ID
+	if err := m.limits.spending.AdmitAside(model.Info(), req); err != nil {
+		return nil, err
+	}
 	began := m.clock.now()
 	var blocks []msg.Block
 	var usage msg.Usage
@@ -223,7 +225,7 @@ func (m *models) ask(ctx context.Context, model provider.Model, req provider.Req
 		}
 	}
 	if started {
-		cost.Book(m.cost, cost.Entry{
+		m.limits.spending.Book(cost.Entry{
 			Model: model.Info(), Lane: req.Lane, Tool: tool, Usage: usage, Took: m.clock.now().Sub(began), Failed: !done,
 		})
 	}
@@ -251,12 +253,6 @@ func (m *models) now() provider.Model {
 		return m
 	}
 	return m.begun
-}
-
-// spent books a request of an agent's loop.
-func (m *models) spent(agent string, x engine.Spending) {
-	cost.Book(m.cost, cost.Entry{Model: x.Model, Lane: x.Lane, Agent: agent, Usage: x.Usage, Took: x.Took, Failed: x.Failed})
-	m.limits.spend(cost.UsageOf(x.Model.Price, x.Usage).USD)
 }
 
 // setModel changes the model from the next request on.

@@ -162,6 +162,7 @@ func (s *Session) begin(o opened) {
 	}
 	s.elsewhere(o.loaded.Cwd, s.rooms.part.session.Get().Cwd)
 	s.notes(o.loaded, o.forked != "")
+	s.rooms.limits.spending.Begin()
 	s.remember(s.history)
 }
 
@@ -364,6 +365,7 @@ func cmdBranch(_ context.Context, s *Session, _ string) (string, error) {
 func (s *Session) switchTo(o opened, trigger string) error {
 	old := s.rooms.part.session.Get().ID
 	s.rooms.hooks.end(s.ctx, trigger)
+	s.rooms.limits.spending.Account()
 	if err := s.rooms.transcript().Close(); err != nil {
 		return err
 	}

@@ -63,6 +63,7 @@ func (s *Session) turn(batch []proto.Prompt, owed []msg.Message) {
 	if c := s.rooms.part.cost.Get(); c.Total.Requests > 0 {
 		s.keep(noteCost, noteCost, c)
 	}
+	s.rooms.limits.spending.Account()
 	if t.view != nil {
 		s.rooms.instructions.prompt.Measure(s.rooms.pool.Offer(), t.view)
 	}

@@ -255,9 +255,10 @@ func (r *rooms) buildSettings(ctx context.Context) (decision trust.Decision, err
 	r.hooks = &hooks{settings: r.settings, events: r.events, ctx: r.ctx, notify: map[string]*time.Timer{}}
 	r.hooks.watched = &watched{start: r.opts.Cwd, cwd: r.scope.Cwd, fire: func(e hook.Event) { r.hooks.Fire(r.ctx, e) }}
 	r.limits = &limits{
-		opts: r.opts, settings: r.settings, process: r.part.process, session: r.part.session, cost: r.part.cost, events: r.events, clock: r.clock,
+		opts: r.opts, settings: r.settings, process: r.part.process, session: r.part.session, events: r.events, clock: r.clock,
 		web: web, first: func() string { return r.models.begun.Info().Ref() }, ctx: r.ctx,
 	}
+	r.limits.spending = r.ledger()
 	r.host = proc.NewHost(proc.Options{RunDir: filepath.Join(r.settings.places.Home, "run"), Watcher: watcher()})
 	r.programs = &programs{
 		settings: r.settings, session: r.part.session, scope: r.scope, owner: r.host.Owner("session"),
@@ -391,6 +392,7 @@ func (r *rooms) close(ctx context.Context) error {
 	}
 	if r.limits != nil {
 		r.limits.close()
+		r.limits.spending.Account()
 	}
 	if r.hooks != nil {
 		r.hooks.watched.close()

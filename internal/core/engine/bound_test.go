@@ -165,3 +165,21 @@ func TestKF132_AnIdFromOutsideIsNoIdentity(t *testing.T) {
 	equal(t, len(seen), 4)
 	equal(t, r.conversation(), []string{`a: call a`, `u: result a Read{"n":1}`, `a: call b`, `u: result b Read{"n":2}`, `a: call c`, `u: result c Read{"n":3}`, `a: done`})
 }
+
+// TestKF067_NoRequestWithoutAdmission: Admit is asked before each request, also before one that is made
+// again after a failure, and its end leaves the request unmade.
+func TestKF067_NoRequestWithoutAdmission(t *testing.T) {
+	busy := failing(provider.Error{Kind: provider.KindServer, Status: 500})
+	r := newRig(nil, busy, busy, busy, answer(msg.StopEndTurn, say("ok")))
+	asked := 0
+	r.cfg.Admit = func(_ provider.Info, req provider.Request) *tool.End {
+		if asked++; asked == 3 {
+			return &tool.End{Reason: "no money", Outcome: string(proto.EndBudget)}
+		}
+		return nil
+	}
+	r.run(t.Context(), nil)
+	equal(t, len(r.model.requests), 2)
+	equal(t, r.ended.Reason, proto.EndBudget)
+	equal(t, r.ended.Detail, "no money")
+}

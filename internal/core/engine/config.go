@@ -33,6 +33,9 @@ type Config struct {
 	Tools func() []tool.Tool
 	// Shape fits the history into the window. Nil: the history is sent as it is.
 	Shape func(ctx context.Context, history []msg.Message, p Pressure) (View, error)
+	// Admit is asked right before every request, also before one that is made again. An end it returns
+	// ends the turn, and the request is not made.
+	Admit func(model provider.Info, request provider.Request) *tool.End
 	// Authorize decides one call right before it starts: hooks, rules, question. The call is normalised in
 	// the directory where the agent stands now, and the traits are those of its input. What runs is the
 	// decided call in the verdict and nothing else. An error refuses the call.

@@ -45,10 +45,16 @@ func (r *run) loop(s state) (state, proto.Ended) {
 		// 6 · dispatched at once, passes
 		// 7 · the permission gate, and
 		// 8 · is executed, while the answer still streams (execute.go).
-		a := r.ask(model, provider.Request{
+		request := provider.Request{
 			Lane: r.cfg.Lane, System: system, Tools: Describe(tools), Options: opts,
 			Messages: msg.Sendable(view, msg.Bounds{}),
-		}, tools, s)
+		}
+		if r.cfg.Admit != nil {
+			if end := r.cfg.Admit(model.Info(), request); end != nil {
+				return s, *r.ended(s, answer{}, proto.EndReason(end.Outcome), end.Reason)
+			}
+		}
+		a := r.ask(model, request, tools, s)
 
 		// 9 · stop condition: go on with the results, recover, or end.
 		next, ended := r.next(s, a)

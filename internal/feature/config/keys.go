@@ -5,7 +5,7 @@ package config
 // Each call returns a table of its own.
 func Keys() []Key {
 	var out []Key
-	for _, part := range [][]Key{modelKeys(), permissionKeys(), sandboxKeys(), contextKeys(), extensionKeys(), surfaceKeys(), accessKeys(), laterKeys()} {
+	for _, part := range [][]Key{modelKeys(), permissionKeys(), sandboxKeys(), contextKeys(), budgetKeys(), extensionKeys(), surfaceKeys(), accessKeys(), laterKeys()} {
 		out = append(out, part...)
 	}
 	return out
@@ -104,6 +104,25 @@ func sandboxKeys() []Key {
 		only("socatPath", TString, ManagedOnly, 3, "", "not needed here"),
 		only("ripgrep", TAny, UserManaged, 3, "", "not needed here"),
 	}
+}
+
+// budgetKeys are bounds; a level may only lower what another sets, so that they need no trust.
+func budgetKeys() []Key {
+	var out []Key
+	for _, scope := range []struct{ name, of string }{{"session", "of a session"}, {"turn", "of a turn"}, {"agent", "of each subagent"}} {
+		for _, unit := range []struct{ name, meaning string }{
+			{"usd", "most US dollars "}, {"tokens", "most tokens, cached ones included, "}, {"requests", "most requests to models "}, {"minutes", "most minutes of turns "}, {"turns", "most turns "},
+		} {
+			if unit.name == "minutes" && scope.name == "agent" || unit.name == "turns" && scope.name != "session" {
+				continue
+			}
+			out = append(out, Key{
+				Name: "budget." + scope.name + "." + unit.name, Type: TNumber, Scopes: Anywhere, Need: 1, Kind: Restrict, Closed: "0",
+				Min: 0, Max: 1e12, Meaning: unit.meaning + scope.of + "; of several levels the smallest counts",
+			})
+		}
+	}
+	return out
 }
 
 func contextKeys() []Key {

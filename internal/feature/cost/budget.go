@@ -24,6 +24,12 @@ const (
 	Turn    Scope = "turn"
 )
 
+// AnyAgent is the scope of each agent for itself, beside the main conversation.
+const AnyAgent Scope = "agent"
+
+// scopeOf is the scope of one agent.
+func scopeOf(id string) Scope { return Scope("agent:" + id) }
+
 // Unit says what a budget counts.
 type Unit string
 
@@ -32,7 +38,8 @@ const (
 	USD      Unit = "usd"
 	Tokens   Unit = "tokens"
 	Requests Unit = "requests"
-	Time     Unit = "time" // seconds of turns; not for agents
+	Turns    Unit = "turns" // of the session
+	Time     Unit = "time"  // seconds of turns; not for agents
 )
 
 // SetBudget sets, raises or lowers a budget. A negative limit takes it away; zero
@@ -64,13 +71,16 @@ func (s *State) used() []Budget {
 	}
 	out := slices.Clone(s.Budgets)
 	for i, b := range out {
-		if b.Unit == Time {
+		switch b.Unit {
+		case Time:
 			if b.Scope == Session {
 				out[i].Used = s.Durations.Wall.Seconds()
 			}
-			continue
+		case Turns:
+			out[i].Used = float64(s.Turns)
+		default:
+			out[i].Used = s.usage(b.Scope).in(b.Unit)
 		}
-		out[i].Used = s.usage(b.Scope).in(b.Unit)
 	}
 	return out
 }
@@ -105,21 +115,23 @@ type Exceeded struct {
 	Next float64 // what the next request was expected to use; 0: the budget is used up already
 }
 
+// Show is an amount in the budget's unit, for people.
+func (b Budget) Show(amount float64) string {
+	switch b.Unit {
+	case USD:
+		return Dollars(amount).String()
+	case Time:
+		return time.Duration(amount * float64(time.Second)).Round(time.Second).String()
+	}
+	return fmt.Sprintf("%.0f %s", amount, b.Unit)
+}
+
 // Error says so to people.
 func (e *Exceeded) Error() string {
-	show := func(f float64) string {
-		switch e.Unit {
-		case USD:
-			return Dollars(f).String()
-		case Time:
-			return time.Duration(f * float64(time.Second)).Round(time.Second).String()
-		}
-		return fmt.Sprintf("%.0f %s", f, e.Unit)
-	}
 	if e.Next > 0 {
-		return fmt.Sprintf("Reached maximum budget (%s): %s are used and the next request would take about %s more", show(e.Limit), show(e.Used), show(e.Next))
+		return fmt.Sprintf("Reached maximum budget (%s): %s are used and the next request would take about %s more", e.Show(e.Limit), e.Show(e.Used), e.Show(e.Next))
 	}
-	return fmt.Sprintf("Reached maximum budget (%s): %s are used", show(e.Limit), show(e.Used))
+	return fmt.Sprintf("Reached maximum budget (%s): %s are used", e.Show(e.Limit), e.Show(e.Used))
 }
 
 // Over returns the first budget that stands in the way of a request of agent ("" is the main
@@ -127,19 +139,36 @@ func (e *Exceeded) Error() string {
 // returns nil when nothing does. The zero next asks only whether a budget is used up.
 func Over(s *State, agent string, next Usage, now time.Time) *Exceeded {
 	for _, b := range s.used() {
-		if id, own := strings.CutPrefix(string(b.Scope), "agent:"); own && id != agent {
+		switch {
+		case b.Scope == AnyAgent && agent == "":
+			continue
+		case b.Scope == AnyAgent:
+			b.Used = s.usage(scopeOf(agent)).in(b.Unit)
+		case strings.HasPrefix(string(b.Scope), "agent:") && b.Scope != scopeOf(agent):
 			continue
 		}
-		want := next.in(b.Unit)
 		if b.Unit == Time && !s.TurnStarted.IsZero() {
 			b.Used += now.Sub(s.TurnStarted).Seconds()
 		}
-		if b.Used >= b.Limit {
+		if over := b.over(next); over != nil {
+			return over
+		}
+	}
+	return nil
+}
+
+func (b Budget) over(next Usage) *Exceeded {
+	want := next.in(b.Unit)
+	switch {
+	case b.Unit == Turns: // the one that runs is counted already
+		if b.Used > b.Limit {
+			b.Used = b.Limit
 			return &Exceeded{Budget: b}
 		}
-		if b.Used+want > b.Limit {
-			return &Exceeded{Budget: b, Next: want}
-		}
+	case b.Used >= b.Limit:
+		return &Exceeded{Budget: b}
+	case b.Used+want > b.Limit:
+		return &Exceeded{Budget: b, Next: want}
 	}
 	return nil
 }

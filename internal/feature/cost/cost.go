@@ -27,7 +27,9 @@ type State struct {
 	Total       Usage                   `json:"total"`
 	Lines       Lines                   `json:"lines"`
 	Durations   Durations               `json:"durations"`
+	Turns       int                     `json:"turns,omitempty"`
 	TurnStarted time.Time               `json:"turnStarted,omitzero"` // zero between turns
+	Misses      []Miss                  `json:"misses,omitempty"`     // of the prompt cache, the newest last
 	Budgets     []Budget                `json:"budgets,omitempty"`
 }
 
@@ -123,7 +125,7 @@ func (u Usage) Tokens() int { return u.Input + u.Output + u.CacheRead + u.CacheW
 func BeginTurn(s Slice, now time.Time) {
 	s.Set(func(prev *State) *State {
 		next := *prev
-		next.Turn, next.TurnStarted = Usage{}, now
+		next.Turn, next.TurnStarted, next.Turns = Usage{}, now, prev.Turns+1
 		next.Budgets = next.used()
 		return &next
 	})

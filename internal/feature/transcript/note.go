@@ -25,7 +25,7 @@ type Note struct {
 
 const rewindNote = "rewind"
 
-func (x *index) addNote(h *head) {
+func noteOf(h *head) Note {
 	n := Note{Time: h.time()}
 	h.doc.fields(h.doc.lineSpan(), func(key string, v span) {
 		switch key {
@@ -37,6 +37,11 @@ func (x *index) addNote(h *head) {
 			n.Data = bytes.Clone(h.doc.at(v))
 		}
 	})
+	return n
+}
+
+func (x *index) addNote(h *head) {
+	n := noteOf(h)
 	if n.Kind != rewindNote {
 		x.notes = append(x.notes, n)
 		return

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/app/spending"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/surface/headless"
 	"github.com/myelin-agent/myelin/internal/surface/plain"
@@ -48,6 +49,7 @@ type Deps struct {
 	CheckModel func(ctx context.Context, o app.Options, name string, tell func(app.Check)) error
 	Tools      func(ctx context.Context, o app.Options) ([]app.ToolRow, error)
 	Sessions   func(ctx context.Context, cwd string, all bool) ([]app.SessionRow, error)
+	Usage      func(o app.Options, q spending.Query) ([]spending.Row, error)
 	State      func(ctx context.Context, r StateRequest, out io.Writer) error
 	Replay     func(ctx context.Context, r ReplayRequest, out io.Writer) (*app.Options, error) // options: the session to fork
 	Doctor     func(ctx context.Context, o app.Options, tell func(app.Check)) error

@@ -48,7 +48,7 @@ func (c *command) root() *cobra.Command {
 // commands are the commands whose functions are there; nil for the others.
 func (c *command) commands() []*cobra.Command {
 	return []*cobra.Command{
-		c.sessionsCommand(), c.resumeCommand(), c.demoCommand(), c.modelsCommand(), c.toolsCommand(), c.configCommand(),
+		c.sessionsCommand(), c.resumeCommand(), usageCommand(c), c.demoCommand(), c.modelsCommand(), c.toolsCommand(), c.configCommand(),
 		c.permissionsCommand(), c.sandboxCommand(), c.hooksCommand(), c.policyCommand(), c.tasksCommand(), c.stateCommand(),
 		c.replayCommand(), c.doctorCommand(), c.fakeAPICommand(), c.versionCommand(),
 	}

@@ -26,6 +26,7 @@ func Wired() Deps {
 
 		History: historyOf, Complete: completerOf, ProgramEnv: programEnvOf, Sessions: listSessions,
 		Models: app.Models, CheckModel: checkModel, Tools: app.Tools, Doctor: doctor,
+		Usage: app.Usage,
 		State: printState, Replay: replay, HooksTest: testHooks,
 		Config: wiredConfig(), Permission: wiredPermissions(), Policy: wiredPolicy(), Tasks: wiredTasks(), Sandbox: wiredSandbox(),
 	}
