@@ -1,10 +1,14 @@
 package permission
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
+)
 
 // isBroad tells whether an allow rule grants running anything, so that auto mode sets it aside:
 // the classifier could not see what runs under it.
-func isBroad(p Parsed, t shellText) bool {
+func isBroad(p Parsed, t ruletext.Shell) bool {
 	switch p.Tool {
 	case "Agent", "Monitor":
 		return true
@@ -15,13 +19,13 @@ func isBroad(p Parsed, t shellText) bool {
 	if p.Specifier == "" {
 		return true
 	}
-	if t.pattern.literal {
+	if t.Pattern.Literal {
 		return false
 	}
-	if t.first == "" {
+	if t.First == "" {
 		return true // begins with a wildcard: any program
 	}
-	words := strings.Fields(strings.TrimSuffix(t.pattern.parts[0], " "))
+	words := strings.Fields(strings.TrimSuffix(t.Pattern.Parts[0], " "))
 	switch name := words[0]; {
 	case isInterpreter(name), isExecWrapper(name):
 		return true

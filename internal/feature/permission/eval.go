@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
 )
 
@@ -71,7 +72,7 @@ func (e *eval) toolRule(list List) *compiled {
 // paramMatches compares a top-level scalar of the literal input; an absent field never matches.
 func (e *eval) paramMatches(r *compiled) bool {
 	v, ok := e.literal(r.param)
-	return ok && matchStars(r.value, v)
+	return ok && ruletext.MatchStars(r.value, v)
 }
 
 // literal returns a scalar field of the literal input as text.

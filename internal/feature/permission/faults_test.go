@@ -108,18 +108,3 @@ func TestKF043_OtherSpellingsOfADeniedPath(t *testing.T) {
 		}
 	}
 }
-
-// TestKF051 is about what subagents are given: the rules of their parent.
-func TestKF051_SubagentKeepsDenyRules(t *testing.T) {
-	rules := []Rule{{List: DenyList, Text: "Bash(curl *)", Source: FromProject}, {List: AllowList, Text: "Bash(make *)", Source: FromSession}, {List: AllowList, Text: "Bash(ls *)", Source: FromFlag}}
-	got := map[string]bool{}
-	for _, r := range ForAgent(rules, []string{"Bash(go *)"}) {
-		got[r.Text] = true
-	}
-	if !got["Bash(curl *)"] || got["Bash(make *)"] || !got["Bash(ls *)"] || !got["Bash(go *)"] {
-		t.Errorf("%v", got)
-	}
-	if len(ForAgent(rules, nil)) != 3 {
-		t.Error("without tools of its own an agent inherits everything")
-	}
-}

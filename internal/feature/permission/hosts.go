@@ -46,18 +46,6 @@ type HostDecision struct {
 	Host     string   `json:"host"` // canonical; what was decided is what must be dialled
 }
 
-// HostProblems tells what is wrong with entries of host lists; bad entries match nothing in allow
-// lists and, as far as they can be read, still deny in deny lists.
-func HostProblems(entries []string) []error {
-	var out []error
-	for _, entry := range entries {
-		if _, err := netname.ParsePattern(entry, false); err != nil {
-			out = append(out, err)
-		}
-	}
-	return out
-}
-
 // DecideHost decides about a connection to host and port. A host that is no clean name or address is
 // denied. It is pure.
 func DecideHost(host, port string, p HostPolicy) HostDecision {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
 )
 
@@ -15,7 +16,7 @@ type Matcher struct {
 	rule   Parsed
 	rules  *Rules
 	list   List
-	shell  shellText
+	shell  ruletext.Shell
 	simple bool // a shell rule that names a program alone
 	env    Env
 }
@@ -42,7 +43,7 @@ func NewMatcher(rule string, env Env) (*Matcher, error) {
 			return nil, p.Err
 		}
 	}
-	m.shell = parseShellText(parsed.Specifier)
+	m.shell = ruletext.ParseShell(parsed.Specifier)
 	head := strings.TrimSuffix(parsed.Specifier, ":*")
 	m.simple = !strings.ContainsAny(strings.TrimSuffix(head, " *"), " \t")
 	return m, nil
@@ -113,7 +114,7 @@ func (m *Matcher) matchShell(req Request) bool {
 	}
 	for i := range acc.Parts {
 		p := &acc.Parts[i]
-		if s.matchPart(p, m.list) != nil || s.mayHold(p) != nil || len(p.Unknown) > 0 {
+		if s.matchPart(p, m.list) != nil || s.mayHold(p) != nil || s.mayRun(i) != nil || len(p.Unknown) > 0 {
 			return true
 		}
 		if !m.simple && expands(p) {

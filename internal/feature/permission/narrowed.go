@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
@@ -31,20 +32,20 @@ func Narrowed(rules []Rule) []Narrow {
 		if err != nil || p.Tool != "Bash" || p.Specifier == "" {
 			continue
 		}
-		t := parseShellText(p.Specifier)
-		if t.pattern.literal || t.first == "" || t.spans {
+		t := ruletext.ParseShell(p.Specifier)
+		if t.Pattern.Literal || t.First == "" || t.Spans {
 			continue
 		}
-		if asks := narrowedProgram(baseName(t.first), t); asks != "" {
-			out = append(out, Narrow{Rule: r, Asks: asks, Instead: "write a rule for exactly the command you need, such as " + exampleFor(baseName(t.first))})
+		if asks := narrowedProgram(baseName(t.First), t); asks != "" {
+			out = append(out, Narrow{Rule: r, Asks: asks, Instead: "write a rule for exactly the command you need, such as " + exampleFor(baseName(t.First))})
 		}
 	}
 	return out
 }
 
 // narrowedProgram tells what asks under a wildcard over the arguments of a program; empty when little does.
-func narrowedProgram(name string, t shellText) string {
-	words := strings.Fields(strings.TrimSuffix(t.pattern.parts[0], " "))
+func narrowedProgram(name string, t ruletext.Shell) string {
+	words := strings.Fields(strings.TrimSuffix(t.Pattern.Parts[0], " "))
 	if w, _ := options.FindWrapper(name); w != nil {
 		switch {
 		case name == "xargs" || name == "parallel":

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -194,7 +195,7 @@ func ruleMeaning(r proto.RuleValue) string {
 		if head, ok := strings.CutSuffix(r.RuleContent, " *"); ok {
 			return fmt.Sprintf("“%s” with any arguments (%s)", head, r.String())
 		}
-		if strings.Contains(r.RuleContent, "*") && parseShellText(r.RuleContent).exact == "" {
+		if strings.Contains(r.RuleContent, "*") && ruletext.ParseShell(r.RuleContent).Exact == "" {
 			return fmt.Sprintf("every command of the form “%s” (%s)", r.RuleContent, r.String())
 		}
 		return fmt.Sprintf("exactly “%s”, also as a part of a longer command (%s)", r.RuleContent, r.String())

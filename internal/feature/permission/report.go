@@ -2,6 +2,8 @@ package permission
 
 import (
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
 )
 
 // Shadow is a rule that can never decide anything because another one always comes first.
@@ -82,7 +84,7 @@ const anything = "\x02"
 // coversRule tells whether everything x matches is also matched by y.
 func coversRule(y, x *compiled) bool {
 	if y.param != "" {
-		return x.param == y.param && x.parsed.Tool == y.parsed.Tool && matchStars(y.value, strings.ReplaceAll(x.value, "*", anything))
+		return x.param == y.param && x.parsed.Tool == y.parsed.Tool && ruletext.MatchStars(y.value, strings.ReplaceAll(x.value, "*", anything))
 	}
 	if y.isGlob {
 		return y.covers(strings.ReplaceAll(x.parsed.Tool, "*", anything))
@@ -104,15 +106,15 @@ func coversRule(y, x *compiled) bool {
 	case "WebFetch":
 		return y.host.CoversAll(x.host)
 	}
-	return y.parsed.Specifier == x.parsed.Specifier || matchStars(y.parsed.Specifier, strings.ReplaceAll(x.parsed.Specifier, "*", anything))
+	return y.parsed.Specifier == x.parsed.Specifier || ruletext.MatchStars(y.parsed.Specifier, strings.ReplaceAll(x.parsed.Specifier, "*", anything))
 }
 
-func coversShell(y, x shellText) bool {
-	sample := strings.Join(x.pattern.parts, anything)
-	if !y.pattern.match(sample) {
+func coversShell(y, x ruletext.Shell) bool {
+	sample := strings.Join(x.Pattern.Parts, anything)
+	if !y.Pattern.Match(sample) {
 		return false
 	}
-	return !x.pattern.trail || y.pattern.match(strings.TrimSuffix(sample, " "+anything))
+	return !x.Pattern.Trail || y.Pattern.Match(strings.TrimSuffix(sample, " "+anything))
 }
 
 func coversPath(y, x *compiled) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
 	"github.com/myelin-agent/myelin/internal/sys/caseblind"
 	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
@@ -61,10 +62,10 @@ type toolRules struct {
 type compiled struct {
 	rule   Rule
 	parsed Parsed
-	name   wildcard // of the tool, for globs
+	name   ruletext.Wildcard // of the tool, for globs
 	param  string
 	value  string
-	shell  shellText
+	shell  ruletext.Shell
 	path   pathRule
 	host   netname.Pattern // of a WebFetch rule
 	broad  bool            // grants running anything: set aside in auto mode
@@ -143,13 +144,13 @@ func (c *compiler) add(r Rule) {
 	c.warnUnknown(r, parsed.Tool)
 	if server, ok := bareServer(parsed.Tool); ok && parsed.Specifier == "" {
 		x.isGlob = true
-		x.name = newWildcard([]string{"mcp__" + server + "__", ""})
+		x.name = ruletext.NewWildcard([]string{"mcp__" + server + "__", ""})
 		c.out.globs = append(c.out.globs, x)
 	}
 	t := c.tool(parsed.Tool)
 	c.out.all = append(c.out.all, r)
 	if parsed.Specifier == "" {
-		x.broad = isBroad(parsed, shellText{})
+		x.broad = isBroad(parsed, ruletext.Shell{})
 		t.bare = append(t.bare, x)
 		if written == parsed.Tool { // an older name is about the tool, not about all that reads or writes
 			c.path(t, x, "")
@@ -184,8 +185,8 @@ func (c *compiler) addGlob(x *compiled) {
 		return
 	}
 	x.isGlob = true
-	x.name = newWildcard(strings.Split(name, "*"))
-	x.name.trail = false
+	x.name = ruletext.NewWildcard(strings.Split(name, "*"))
+	x.name.Trail = false
 	c.out.globs = append(c.out.globs, x)
 	c.out.all = append(c.out.all, r)
 }
@@ -264,30 +265,30 @@ func (c *compiler) shell(t *toolRules, x *compiled) {
 	if isParam && x.param == "" && x.rule.List != AllowList && !strings.HasSuffix(x.parsed.Specifier, ":*") && shellParameter(param) {
 		return // a parameter, not a command
 	}
-	x.shell = parseShellText(x.parsed.Specifier)
+	x.shell = ruletext.ParseShell(x.parsed.Specifier)
 	x.broad = x.rule.List == AllowList && isBroad(x.parsed, x.shell)
 	ix := t.shell[x.rule.List]
 	if ix == nil {
 		ix = &shellIndex{byFirst: map[string][]*compiled{}, named: map[string][]*compiled{}}
 		t.shell[x.rule.List] = ix
 	}
-	if x.shell.spans {
+	if x.shell.Spans {
 		if x.rule.List == AllowList {
 			c.problem(x.rule, false, true, "an allow rule covers one command at a time; operators such as | ; && > never match")
 			return
 		}
 		ix.spans = append(ix.spans, x)
 	}
-	if x.shell.first != "" {
-		ix.byFirst[x.shell.first] = append(ix.byFirst[x.shell.first], x)
+	if x.shell.First != "" {
+		ix.byFirst[x.shell.First] = append(ix.byFirst[x.shell.First], x)
 	} else {
 		ix.leading = append(ix.leading, x)
 	}
-	if x.shell.quoted {
+	if x.shell.Quoted {
 		ix.raw = append(ix.raw, x)
 	}
-	if x.shell.options != nil && x.rule.List != AllowList {
-		base := baseName(x.shell.first)
+	if x.shell.Options != nil && x.rule.List != AllowList {
+		base := baseName(x.shell.First)
 		ix.named[base] = append(ix.named[base], x)
 	}
 }
@@ -412,7 +413,7 @@ func (c *compiler) resolved(base string) []string {
 // covers compares the name of a tool with a wildcard over names. In deny and ask lists the names it had
 // before count, too.
 func (x *compiled) covers(name string) bool {
-	return x.name.matchParts(name) || x.rule.List != AllowList && slices.ContainsFunc(tool.Older(name), x.name.matchParts)
+	return x.name.MatchParts(name) || x.rule.List != AllowList && slices.ContainsFunc(tool.Older(name), x.name.MatchParts)
 }
 
 // Hides tells whether a deny rule takes a tool out of the model's view: a rule about the tool as a

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
 )
 
@@ -50,6 +51,9 @@ type shellEval struct {
 	indexes   []*toolRules
 	room      [4]*toolRules
 
+	ruledKnown bool
+	ruled0     []*shellIndex // the deny and ask rules about commands
+
 	pathsKnown           [2]bool // of deny and ask
 	readRules, editRules [2][]*compiled
 }
@@ -63,6 +67,7 @@ type partVerdict struct {
 	rule      *compiled // the allow rule
 	exact     bool      // the rule names the whole text, or the whole tool
 	inherited bool      // by the exact rule of the command that holds the part
+	far       bool      // it runs on another machine: what it names there is no place of this one
 	missing   string    // the rule that would cover it
 }
 
@@ -141,6 +146,9 @@ func (s *shellEval) ruled() (reach *Reason, d Decision, done bool) {
 		if reach == nil {
 			reach = s.mayHold(p)
 		}
+		if reach == nil {
+			reach = s.mayRun(i)
+		}
 	}
 	if r := s.wholeLine(DenyList); r != nil {
 		return nil, s.denyBy(r, "", "denied by the rule "+r.rule.Text), true
@@ -208,7 +216,7 @@ func (s *shellEval) floors(reach *Reason) (Decision, bool) {
 		d.NeedsPerson = true
 		return d, true
 	}
-	if part, target := s.criticalRemoval(); part != nil {
+	if part, target := (removals{s}).first(); part != nil {
 		d, _ := firm(BySafety, "it would remove %s", target)
 		d.Reason.Part, d.Reason.Path = part.Source, target
 		return d, true
@@ -353,7 +361,7 @@ func (s *shellEval) confine() {
 		return
 	}
 	for _, pattern := range s.pol.Sandbox.Excluded {
-		t := parseShellText(pattern)
+		t := ruletext.ParseShell(pattern)
 		for i := range s.acc.Parts {
 			if partMatchesText(&s.acc.Parts[i], t) {
 				s.outside = fmt.Sprintf("the setting excludedCommands has %q run outside of the sandbox", pattern)
@@ -376,29 +384,15 @@ func (s *shellEval) confinement(d Decision) tool.Confinement {
 	return tool.Confinement{Reason: s.outside}
 }
 
-// criticalRemoval finds an rm or rmdir of a place that must never go without a question.
-func (s *shellEval) criticalRemoval() (*shellsyntax.Part, string) {
-	for i := range s.acc.Parts {
-		p := &s.acc.Parts[i]
-		for k := range p.Uses {
-			u := &p.Uses[k]
-			if u.Intent == shellsyntax.Delete && s.critical(u) {
-				return p, u.Text
-			}
-		}
-	}
-	return nil, ""
-}
-
 // partMatchesText compares a part with the text of a rule from outside the rule lists: leading
 // assignments and wrappers do not count.
-func partMatchesText(p *shellsyntax.Part, t shellText) bool {
+func partMatchesText(p *shellsyntax.Part, t ruletext.Shell) bool {
 	for _, f := range p.Forms {
-		if t.pattern.match(p.Canonical(f.At)) {
+		if t.Pattern.Match(p.Canonical(f.At)) {
 			return true
 		}
 		if base := baseName(f.Name); f.Name != base && f.Name != "" {
-			if t.pattern.match(baseForm(p, f, base)) {
+			if t.Pattern.Match(baseForm(p, f, base)) {
 				return true
 			}
 		}

@@ -2,12 +2,9 @@ package permission
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/myelin-agent/myelin/internal/sys/caseblind"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
@@ -40,7 +37,7 @@ func (s *shellEval) matchPart(p *shellsyntax.Part, list List) *compiled {
 		if len(ix.raw) > 0 {
 			written := strings.Join(strings.Fields(p.Source), " ")
 			for _, r := range ix.raw {
-				if r.shell.raw.match(written) {
+				if r.shell.Raw.Match(written) {
 					return r
 				}
 			}
@@ -57,7 +54,7 @@ func (ix *shellIndex) options(p *shellsyntax.Part, like cmdline.Likeness) *compi
 	for _, forms := range [2][]shellsyntax.Form{p.Forms, p.Alts} {
 		for _, f := range forms {
 			for _, r := range ix.named[baseName(f.Name)] {
-				if r.shell.options.Match(p.Words, f.At) >= like {
+				if r.shell.Options.Match(p.Words, f.At) >= like {
 					return r
 				}
 			}
@@ -107,13 +104,13 @@ func (ix *shellIndex) form(p *shellsyntax.Part, f shellsyntax.Form, outermost bo
 
 func (ix *shellIndex) text(first, text string, leading bool) *compiled {
 	for _, r := range ix.byFirst[first] {
-		if r.shell.pattern.match(text) {
+		if r.shell.Pattern.Match(text) {
 			return r
 		}
 	}
 	if leading {
 		for _, r := range ix.leading {
-			if r.shell.pattern.match(text) {
+			if r.shell.Pattern.Match(text) {
 				return r
 			}
 		}
@@ -130,7 +127,7 @@ func (s *shellEval) wholeLine(list List) *compiled {
 		}
 		line := strings.Join(strings.Fields(s.command), " ")
 		for _, r := range ix.spans {
-			if r.shell.raw.match(line) {
+			if r.shell.Raw.Match(line) {
 				return r
 			}
 		}
@@ -314,114 +311,4 @@ func (s *shellEval) inTree(rules []*compiled) *compiled {
 		}
 	}
 	return nil
-}
-
-// critical tells whether a removal is of the root, a directory right below it, home, a working
-// directory, a parent of one, or of everything in one of these.
-func (s *shellEval) critical(u *shellsyntax.PathUse) bool {
-	if u.Unknown {
-		return s.criticalIfEmpty(u)
-	}
-	if u.Glob {
-		return s.criticalGlob(u.Path)
-	}
-	if u.Path == "" {
-		return false
-	}
-	if t := strings.TrimRight(u.Text, `/\`); len(t) == 2 && t[1] == ':' && (t[0]|0x20 >= 'a' && t[0]|0x20 <= 'z') {
-		return true // the root of a drive
-	}
-	pl := s.placeOfUse(u)
-	if s.criticalPath(u.Path) || s.criticalPath(pl.real) {
-		return true
-	}
-	return pl.err != nil && slices.ContainsFunc(pl.hops, s.criticalPath)
-}
-
-// criticalIfEmpty judges a path as it would be if all that is unknown in it were empty.
-func (s *shellEval) criticalIfEmpty(u *shellsyntax.PathUse) bool {
-	if printsFolder(u.Text) {
-		return true
-	}
-	if u.Empty == "" {
-		return u.Tilde // "~user": somebody's home
-	}
-	if u.Glob {
-		return s.criticalGlob(u.Empty)
-	}
-	if !u.Rooted {
-		return u.Empty == "/"
-	}
-	return s.criticalPath(u.Empty)
-}
-
-// printsFolder reports whether a word is the output of a command that prints a working directory, the
-// top of a repository, home or a parent, or everything in what it prints.
-func printsFolder(text string) bool {
-	at := printedFolder().FindStringIndex(text)
-	if at == nil {
-		return false
-	}
-	end := strings.LastIndexAny(text, ")`")
-	return end >= at[0] && strings.Trim(text[end+1:], `/.*"'{},`) == ""
-}
-
-var printedFolder = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^[\"']*(?:\\$\\(|`)\\s*(?:(?:builtin|command)\\s+|/(?:usr/)?bin/)?" +
-		"(?:pwd\\b|git\\b.*\\brev-parse\\b|dirname\\b|realpath\\b|readlink\\b|(?:echo|printf|cd)\\s+(?:\\S+\\s+)?[\"']?(?:[~/.]|\\$\\{?(?:HOME|PWD|OLDPWD)\\b))")
-})
-
-func (s *shellEval) criticalPath(p string) bool {
-	if p == "/" || path.Dir(p) == "/" {
-		return true
-	}
-	if dir := path.Dir(p); path.Dir(dir) == "/" && dir == "/private" {
-		switch path.Base(p) {
-		case "etc", "var", "tmp", "home":
-			return true
-		}
-	}
-	fold := s.foldsAt(p)
-	for _, d := range append([]string{s.pol.Dirs.Home, s.req.Cwd}, s.workDirs()...) {
-		if _, ok := relTo(p, d, fold); ok && d != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// criticalGlob judges an unexpanded pattern: one that takes everything in a critical place, or could
-// become one.
-func (s *shellEval) criticalGlob(pattern string) bool {
-	dir, last := path.Split(pattern)
-	dir = path.Clean(dir)
-	if !pathpattern.HasMeta(dir) {
-		if dir == "/" {
-			return true
-		}
-		if takesAll(last) && s.criticalPath(dir) {
-			return true
-		}
-	}
-	key := func(name string) string { return name }
-	if s.foldsAt(path.Join(pathpattern.LiteralHead(pattern), "x")) {
-		key = caseblind.Key
-	}
-	p, err := pathpattern.Compile(key(pattern), pathpattern.Options{})
-	if err != nil {
-		return true
-	}
-	for _, c := range append([]string{s.pol.Dirs.Home, s.req.Cwd}, s.workDirs()...) {
-		for ; c != "" && c != "/"; c = path.Dir(c) {
-			if p.Match(key(c[1:]), true) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// takesAll tells whether the last segment of a pattern holds nothing that selects.
-func takesAll(seg string) bool {
-	return strings.Trim(seg, "*?.[]!^") == ""
 }

@@ -55,7 +55,7 @@ func (s *shellEval) partVerdict(i int) partVerdict {
 		return v
 	}
 	v := s.commandVerdict(i)
-	if !v.ok {
+	if !v.ok || v.far && v.inherited {
 		return v
 	}
 	if s.leaves && !v.exact && !s.mayLeave(p) {
@@ -92,9 +92,12 @@ func (s *shellEval) badContext(p *shellsyntax.Part) (partVerdict, bool) {
 // commandVerdict judges the command itself, without its paths.
 func (s *shellEval) commandVerdict(i int) partVerdict {
 	p := &s.acc.Parts[i]
-	if p.Context == shellsyntax.Inner && p.Parent >= 0 && p.Parent < i && s.verdicts[p.Parent].exact {
+	if p.Context == shellsyntax.Inner && p.Parent >= 0 && p.Parent < i {
 		v := s.verdicts[p.Parent]
-		return partVerdict{ok: v.ok, kind: v.kind, why: v.why, exact: true, inherited: true, rule: v.rule}
+		v.far = v.far || s.acc.Parts[p.Parent].Remote()
+		if v.exact || v.far { // what runs on another machine is covered by what reaches it; deny and ask rules were looked at
+			return partVerdict{ok: v.ok, kind: v.kind, why: v.why, exact: v.exact, inherited: true, far: v.far, rule: v.rule}
+		}
 	}
 	bare := s.bareRule(AllowList)
 	if bare == nil {
@@ -162,7 +165,7 @@ func (s *shellEval) addedRuled(p *shellsyntax.Part) *compiled {
 // servers may run shells.
 func (s *shellEval) allowGlob() *compiled {
 	for _, r := range s.pol.Rules.globs {
-		if r.rule.List == AllowList && r.name.matchParts(s.req.Tool) {
+		if r.rule.List == AllowList && r.name.MatchParts(s.req.Tool) {
 			return r
 		}
 	}
@@ -294,10 +297,10 @@ func (s *shellEval) byRule(p *shellsyntax.Part, bare *compiled, safe bool) (part
 		return partVerdict{ok: true, kind: ByRule, rule: r, exact: true}, true
 	}
 	if why := notByPattern(p); why != "" {
-		return partVerdict{kind: BySafetyOption, why: why + "; a pattern does not cover that, only a rule for exactly this command", missing: s.missing(p)}, true
+		return partVerdict{kind: ByOther, why: why + "; a pattern does not cover that, only a rule for exactly this command", missing: s.missing(p)}, true
 	}
 	if p.Strange != "" && !namesCommand(r, p.Strange) {
-		return partVerdict{kind: BySafetyOption, why: p.Strange + " is not on the list of harmless sub-commands; a pattern covers it only where the rule names it", missing: s.missing(p)}, true
+		return partVerdict{kind: ByOther, why: p.Strange + " is not on the list of harmless sub-commands; a pattern covers it only where the rule names it", missing: s.missing(p)}, true
 	}
 	if bad := s.placeVerdict(p, r); bad.why != "" {
 		return bad, true
@@ -307,11 +310,8 @@ func (s *shellEval) byRule(p *shellsyntax.Part, bare *compiled, safe bool) (part
 
 // namesCommand tells whether a rule begins with a program and its sub-command.
 func namesCommand(r *compiled, command string) bool {
-	return strings.HasPrefix(r.shell.pattern.parts[0]+" ", command+" ")
+	return strings.HasPrefix(r.shell.Pattern.Parts[0]+" ", command+" ")
 }
-
-// BySafetyOption is the kind of questions about options that run programs.
-const BySafetyOption = ByOther
 
 // notByPattern tells why no rule with a wildcard can vouch for a part.
 func notByPattern(p *shellsyntax.Part) string {
@@ -418,10 +418,10 @@ func (ix *shellIndex) allow(t allowText, auto, noShell bool) (found *compiled, e
 				continue
 			}
 			switch {
-			case r.shell.spans:
-			case r.shell.exact != "" && r.shell.exact == t.text:
+			case r.shell.Spans:
+			case r.shell.Exact != "" && r.shell.Exact == t.text:
 				return r, true
-			case found == nil && !t.exactOnly && r.shell.pattern.match(t.text):
+			case found == nil && !t.exactOnly && r.shell.Pattern.Match(t.text):
 				found = r
 			}
 		}

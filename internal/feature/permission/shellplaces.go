@@ -11,6 +11,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 )
 
 // Files is what a decision may look up beside links. It is only asked where the answer decides; what depends on a nil
@@ -107,8 +108,8 @@ func (s *shellEval) named(r *compiled, pl *place) bool {
 	if r == nil {
 		return false
 	}
-	for _, word := range strings.Fields(strings.Join(r.shell.pattern.parts, star)) {
-		head, _, _ := strings.Cut(word, star)
+	for _, word := range strings.Fields(strings.Join(r.shell.Pattern.Parts, cmdline.Star)) {
+		head, _, _ := strings.Cut(word, cmdline.Star)
 		if i := strings.IndexAny(head, "/~"); i < 0 {
 			continue
 		} else if i > 0 && head[i-1] == '=' {

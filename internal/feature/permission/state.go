@@ -1,17 +1,14 @@
 package permission
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
-	"github.com/myelin-agent/myelin/internal/sys/origin"
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
 )
 
 // State is the permission slice of a session: data only. It is never changed in place; the
@@ -56,22 +53,6 @@ type Grants struct {
 	Rules []Rule   `json:"rules,omitempty"`
 	Hosts []string `json:"hosts,omitempty"`
 	Dirs  []string `json:"dirs,omitempty"`
-}
-
-// Denials tracks what the classifier blocked.
-type Denials struct {
-	Consecutive    int      `json:"consecutive"`
-	Total          int      `json:"total"`
-	LastDeniedTool string   `json:"lastDeniedTool,omitempty"`
-	Recent         []Denied `json:"recent,omitempty"` // newest 50, the newest last
-}
-
-// Denied is one refused call.
-type Denied struct {
-	Tool    string    `json:"tool"`
-	Summary string    `json:"summary"`
-	Reason  string    `json:"reason"`
-	At      time.Time `json:"at"`
 }
 
 // Kept is a verdict of the classifier that is remembered.
@@ -353,7 +334,7 @@ func (s *State) broadRules() []Rule {
 		}
 		if p, err := ParseRule(r.Text); err == nil {
 			p.Tool = tool.Current(p.Tool)
-			if isBroad(p, parseShellText(p.Specifier)) {
+			if isBroad(p, ruletext.ParseShell(p.Specifier)) {
 				out = append(out, r)
 			}
 		}
@@ -449,45 +430,6 @@ const (
 	keptDenials    = 50
 )
 
-// Blocked counts a block of the classifier. pause tells that auto mode must now ask a person: the
-// third in a row, or the twentieth in all, which starts the count anew.
-func (s *State) Blocked(d Denied) (next *State, pause bool) {
-	c := *s
-	c.Denials.Consecutive++
-	c.Denials.Total++
-	c.Denials.LastDeniedTool = d.Tool
-	c.Denials.Recent = keepRecent(s.Denials.Recent, d)
-	if c.Denials.Total >= maxTotal {
-		c.Denials.Total = 0
-		pause = true
-	}
-	return &c, pause || c.Denials.Consecutive >= maxConsecutive
-}
-
-func keepRecent(old []Denied, d Denied) []Denied {
-	if len(old) >= keptDenials {
-		old = old[len(old)-keptDenials+1:]
-	}
-	return append(slices.Clone(old), d)
-}
-
-// Refused adds to the recently denied without counting: a rule, a person or a mode said no.
-func (s *State) Refused(d Denied) *State {
-	c := *s
-	c.Denials.Recent = keepRecent(s.Denials.Recent, d)
-	return &c
-}
-
-// Allowed ends a row of blocks.
-func (s *State) Allowed() *State {
-	if s.Denials.Consecutive == 0 {
-		return s
-	}
-	c := *s
-	c.Denials.Consecutive = 0
-	return &c
-}
-
 // WithVerdict remembers a verdict of the classifier under its key.
 func (s *State) WithVerdict(key string, k Kept) *State {
 	c := *s
@@ -522,72 +464,4 @@ func (s *State) WithoutRequest(id string) *State {
 	c := *s
 	c.Requests = slices.Delete(slices.Clone(s.Requests), i, i+1)
 	return &c
-}
-
-// SourceOf is the source of rules from a place of settings.
-func SourceOf(s origin.Scope) Source {
-	switch s {
-	case origin.Managed, origin.Policy:
-		return FromManaged
-	case origin.Project:
-		return FromProject
-	case origin.Local:
-		return FromLocal
-	case origin.User:
-		return FromUser
-	case origin.Session:
-		return FromSession
-	case origin.Agent:
-		return FromAgent
-	case origin.Skill, origin.Plugin:
-		return FromSkill
-	}
-	return FromFlag
-}
-
-// Compiled keeps the compiled rules of the newest revision of one session. It is safe for
-// concurrent use; the zero value is ready.
-type Compiled struct {
-	mu       sync.Mutex // guards all below
-	revision int
-	key      string
-	rules    *Rules
-}
-
-// Rules compiles the rules of s, or returns them when nothing changed since.
-func (c *Compiled) Rules(s *State, env Env) *Rules {
-	key := env.Dirs.Cwd + "\x00" + env.Dirs.Home + "\x00" + env.Dirs.Project + "\x00" + strconv.Itoa(len(env.Known))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.rules == nil || c.revision != s.Revision || c.key != key {
-		c.rules, c.revision, c.key = Compile(s.AllRules(), env), s.Revision, key
-	}
-	return c.rules
-}
-
-// Fault is something wrong in the value of a settings key. At leads to it.
-type Fault struct {
-	At       []string
-	Message  string
-	Expected string
-}
-
-// CheckRules looks at the value of permissions.allow, ask or deny (an array of strings) and returns
-// what is malformed.
-func CheckRules(value json.RawMessage) []Fault {
-	var texts []json.RawMessage
-	if err := json.Unmarshal(value, &texts); err != nil {
-		return []Fault{{Message: "is no list", Expected: "a list of rules"}}
-	}
-	var out []Fault
-	for i, raw := range texts {
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			continue // the type is told by whoever reads the file
-		}
-		if _, err := ParseRule(text); err != nil {
-			out = append(out, Fault{At: []string{strconv.Itoa(i)}, Message: err.Error(), Expected: "Tool or Tool(specifier)"})
-		}
-	}
-	return out
 }

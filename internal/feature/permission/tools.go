@@ -7,6 +7,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
 	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 )
@@ -86,7 +87,7 @@ func (e *eval) specMatches(r *compiled) bool {
 	}
 	// A tool without a specifier of its own: the text is compared with its name-like field.
 	for _, f := range []string{"name", "query", "id"} {
-		if v := e.field(f); v != "" && matchStars(spec, v) {
+		if v := e.field(f); v != "" && ruletext.MatchStars(spec, v) {
 			return true
 		}
 	}
@@ -99,7 +100,7 @@ func agentMatches(spec, kind string) bool {
 		kind = "general-purpose"
 	}
 	for one := range strings.SplitSeq(spec, ",") {
-		if matchStars(strings.TrimSpace(one), kind) {
+		if ruletext.MatchStars(strings.TrimSpace(one), kind) {
 			return true
 		}
 	}
@@ -115,7 +116,7 @@ func skillMatches(spec, name, args string) bool {
 	if !strings.Contains(spec, "*") {
 		return spec == name || spec == strings.TrimSpace(name+" "+args)
 	}
-	return newWildcard(strings.Split(spec, "*")).match(strings.TrimSpace(name + " " + args))
+	return ruletext.NewWildcard(strings.Split(spec, "*")).Match(strings.TrimSpace(name + " " + args))
 }
 
 // writes tells whether the call changes files.

@@ -150,24 +150,6 @@ func editDirs(old []string, u proto.PermissionUpdate) []string {
 	return out
 }
 
-// WideDirectory tells why a working directory is unusually wide; empty: it is not.
-func WideDirectory(dir, home string) string {
-	switch {
-	case dir == "/":
-		return "it is the root of the file system"
-	case home == "":
-	case dir == home:
-		return "it is your home directory"
-	default:
-		for p := home; p != "/"; p = path.Dir(p) {
-			if p == dir {
-				return "it holds your home directory"
-			}
-		}
-	}
-	return ""
-}
-
 // Start says how a session's first mode is found.
 type Start struct {
 	Flag          Mode   // --permission-mode; empty: not given
@@ -226,22 +208,4 @@ func (s *State) AgentMode(defined Mode) Mode {
 		return parent
 	}
 	return defined
-}
-
-// ForAgent are the rules of a subagent. When its start carries allowed tools of its own, these
-// replace the grants of the session; all other rules stay.
-func ForAgent(rules []Rule, allowed []string) []Rule {
-	if len(allowed) == 0 {
-		return rules
-	}
-	var out []Rule
-	for _, r := range rules {
-		if r.Source != FromSession || r.List != AllowList {
-			out = append(out, r)
-		}
-	}
-	for _, t := range allowed {
-		out = append(out, Rule{List: AllowList, Text: t, Source: FromAgent})
-	}
-	return out
 }

@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
-	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
-
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/paths"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/source"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -19,7 +20,8 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 	if w.r.Pwd = ""; w.pwd && len(st.list) == 1 && !st.unknown {
 		w.r.Pwd = path.Clean(st.list[0])
 	}
-	p := Part{Parent: h.parent, Context: h.context, Background: h.background, lister: w.listerOf(c)}
+	p := Part{Parent: h.parent, Context: h.context, Background: h.background}
+	p.read.lister = w.listerOf(c)
 	w.found = w.found[:0]
 	args := w.descriptors(&p, c.Args, s.Redirs)
 	nameEnd := 0                               // substitutions before this index stand in the command word
@@ -69,20 +71,24 @@ func (w *walker) call(c *syntax.CallExpr, s *syntax.Stmt, st *dirs, h held) (ok,
 		ok, fail = w.inners(i, st, st, st)
 	}
 	for k, sub := range subs {
-		ctx := Bare
-		switch {
-		case k < nameEnd:
-			ctx = CommandWord
-		case k >= inWords:
-			ctx = Value
-		case sub.Quoted:
-			ctx = Quoted
-		case sub.Pipe:
-			ctx = Piped
-		}
-		w.substitute(sub, st, held{parent: i, context: ctx, background: h.background})
+		w.substitute(sub, st, held{parent: i, context: contextOf(sub, k < nameEnd, k >= inWords), background: h.background})
 	}
 	return ok, fail
+}
+
+// contextOf says how a substitution among the words of a command is held by it.
+func contextOf(sub expand.Substitution, inName, inValue bool) Context {
+	switch {
+	case inName:
+		return CommandWord
+	case inValue:
+		return Value
+	case sub.Quoted:
+		return Quoted
+	case sub.Pipe:
+		return Piped
+	}
+	return Bare
 }
 
 // noteEvals reports words that run text stored in a variable: whatever it is, it cannot be checked.
@@ -131,6 +137,9 @@ func (w *walker) forms(p *Part) {
 			w.pendWordText(p, got)
 			p.Exec = append(p.Exec, got.Name+" runs the text it is given")
 			return
+		case got.Unknown && isRemote(got.Name):
+			w.late.runsOutside("what " + got.Name + " runs is only known at run time")
+			return
 		case got.Unknown:
 			p.Unknown = append(p.Unknown, "what "+got.Name+" runs is only known at run time")
 			p.Exec = append(p.Exec, got.Name+" runs what is only known at run time")
@@ -174,7 +183,7 @@ func (w *walker) pendWordText(p *Part, got cmdline.Peeled) {
 	static := word.Static()
 	if got.Name == "env" { // env -S text: further words follow the text
 		var ok bool
-		if text, ok = envText(text); !ok {
+		if text, ok = cmdline.EnvText(text); !ok {
 			static = false
 		}
 		for i := got.Text + 1; i < len(p.Words); i++ {
@@ -225,11 +234,15 @@ func (w *walker) inners(i int, st, ok, fail *dirs) (*dirs, *dirs) {
 			w.expand(in.text, from, h)
 			continue
 		}
-		if !in.static {
+		switch {
+		case in.static:
+		case w.acc.Parts[i].Remote(): // nothing of this machine
+			w.late.runsOutside("a text is run on another machine that is only known at run time")
+		default:
 			w.acc.Parts[i].Unknown = append(w.acc.Parts[i].Unknown, "it runs a text that is only known at run time")
-			if strings.TrimSpace(in.text) == "" {
-				continue
-			}
+		}
+		if !in.static && strings.TrimSpace(in.text) == "" {
+			continue
 		}
 		o, f := w.innerText(in.text, from, h, in.static)
 		if w.acc.Parts[i].Name() == "eval" {
@@ -266,7 +279,7 @@ func (w *walker) innerText(text string, st *dirs, h held, static bool) (ok, fail
 		w.acc.Problems = append(w.acc.Problems, Problem{Kind: InnerParse, Text: "programs within programs are nested too deeply to be read"})
 		return st, st
 	}
-	file, text, problem := readText(text)
+	file, text, problem := source.Read(text)
 	if problem != "" {
 		if static {
 			w.acc.Problems = append(w.acc.Problems, Problem{Kind: InnerParse, Text: "a program inside the command cannot be read: " + problem})
@@ -285,11 +298,11 @@ func (w *walker) builtins(i int, st *dirs) (ok, fail *dirs) {
 	p := &w.acc.Parts[i]
 	last := p.Forms[len(p.Forms)-1]
 	if !inShell(p) {
-		w.shells(p, last)
+		shellReader{w}.shells(p, last)
 		return st, st
 	}
 	args := p.Words[last.At+1:]
-	w.evaluators(p, last.Name, args)
+	evaluator{w}.evaluators(p, last.Name, args)
 	switch last.Name {
 	case "cd", "chdir":
 		return w.cd(p, args, st)
@@ -302,7 +315,7 @@ func (w *walker) builtins(i int, st *dirs) (ok, fail *dirs) {
 		return w.anywhere(st), w.anywhere(st)
 	case ".", "source":
 		p.Exec = append(p.Exec, last.Name+" runs a file in this shell")
-		w.shells(p, last)
+		shellReader{w}.shells(p, last)
 		return w.anywhere(st), w.anywhere(st)
 	case "eval":
 		if len(args) > 0 && args[0].Value == "--" {
@@ -334,7 +347,7 @@ func (w *walker) builtins(i int, st *dirs) (ok, fail *dirs) {
 	case "mapfile", "readarray", "complete", "compgen", "bind":
 		p.Exec = append(p.Exec, last.Name+" may run a function or program")
 	}
-	w.shells(p, last)
+	shellReader{w}.shells(p, last)
 	return st, st
 }
 
@@ -366,7 +379,7 @@ func (w *walker) alias(p *Part, args []Word) {
 		}
 		w.define(name, definition{opaque: true, moves: true})
 		p.Exec = append(p.Exec, "alias changes what "+name+" runs")
-		if _, _, problem := readText(text); problem == "" {
+		if _, _, problem := source.Read(text); problem == "" {
 			w.pending = append(w.pending, pendingInner{text: text, isText: true, static: a.Static(), context: Inner})
 		} else {
 			p.Unknown = append(p.Unknown, "the alias "+name+" is no whole command")
@@ -405,14 +418,14 @@ func (w *walker) cd(p *Part, args []Word, st *dirs) (ok, fail *dirs) {
 	}
 	w.addUse(p, st, t, t.Value, Enter, false)
 	if strings.HasPrefix(t.Value, "/") {
-		return &dirs{list: []string{joined("", t.Value)}, home: st.home}, st
+		return &dirs{list: []string{paths.Joined("", t.Value)}, home: st.home}, st
 	}
 	out := &dirs{unknown: st.unknown, home: st.home}
 	for _, d := range st.list {
 		if len(d)+len(t.Value) > maxPath { // no system has such paths; following them would cost the square
 			return w.anywhere(w.start), st
 		}
-		out.list = append(out.list, joined(d, t.Value))
+		out.list = append(out.list, paths.Joined(d, t.Value))
 	}
 	return out, st
 }
@@ -425,7 +438,7 @@ func (w *walker) cdPath(p *Part) bool {
 // Guesses yields the paths that the words of a part could name, for programs of which the table
 // does not know what they read: each static word, and what stands after "=", "@" and "=@".
 func (p *Part) Guesses(yield func(PathUse) bool) {
-	if p.Kind != Command || len(p.Forms) == 0 || p.dirs == nil {
+	if p.Kind != Command || len(p.Forms) == 0 || p.read.dirs == nil {
 		return
 	}
 	last, end := p.Forms[len(p.Forms)-1], len(p.Words)
@@ -438,13 +451,13 @@ func (p *Part) Guesses(yield func(PathUse) bool) {
 			continue
 		}
 		var room [4]string
-		for _, v := range guessed(room[:0], w.Value) {
-			for _, d := range p.dirs.list {
+		for _, v := range paths.Guessed(room[:0], w.Value) {
+			for _, d := range p.read.dirs.list {
 				u := PathUse{Text: w.Text, Intent: Read, Guess: true, Glob: w.Glob()}
 				if strings.HasPrefix(v, "/") {
-					u.Path, u.Walk = path.Clean(v), walk("", v)
+					u.Path, u.Walk = path.Clean(v), paths.Walk("", v)
 				} else {
-					u.Path, u.Walk = path.Clean(d+"/"+v), walk(d, v)
+					u.Path, u.Walk = path.Clean(d+"/"+v), paths.Walk(d, v)
 				}
 				if !yield(u) {
 					return
@@ -452,28 +465,4 @@ func (p *Part) Guesses(yield func(PathUse) bool) {
 			}
 		}
 	}
-}
-
-// guessed appends what in a word could be a path.
-func guessed(out []string, v string) []string {
-	if v[0] != '-' {
-		out = append(out, v)
-	}
-	for _, sep := range [3]byte{'=', '@', ':'} {
-		i := strings.IndexByte(v, sep)
-		if i < 0 {
-			continue
-		}
-		rest := strings.TrimPrefix(v[i+1:], "@")
-		if rest == "" || strings.HasPrefix(rest, "//") {
-			continue
-		}
-		out = append(out, rest)
-		if from, _, mounted := strings.Cut(rest, ":"); mounted && sep == '=' {
-			out = append(out, from)
-		} else if sep == ':' && v[0] != '-' && i > 0 {
-			out = append(out, v[:i])
-		}
-	}
-	return out
 }

@@ -1,7 +1,6 @@
 package shellsyntax
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -13,46 +12,6 @@ type dirs struct {
 	list    []string // at least one; ".." is kept in them, since the kernel and the shell may disagree where it leads
 	unknown bool     // or anywhere else
 	home    string   // what "~" means; empty: not known
-}
-
-// joined is where a directory lies that is named from another one. Read as text ("/a/b/.." is "/a") it is where the
-// shell says it stands; walked by the kernel, where files are looked for.
-func joined(dir, name string) string {
-	if strings.HasPrefix(name, "/") {
-		dir = ""
-	}
-	full := dir + "/" + name
-	if !hasDots(name) && !hasDots(dir) {
-		return path.Clean(full)
-	}
-	return strings.TrimRight(full, "/")
-}
-
-// walk is the way to a path when it holds a "..", else empty.
-func walk(dir, name string) string {
-	relative := !strings.HasPrefix(name, "/")
-	if !hasDots(name) && !(relative && hasDots(dir)) {
-		return ""
-	}
-	if relative {
-		name = dir + "/" + name
-	}
-	return name
-}
-
-// hasDots tells whether ".." is a component of a path.
-func hasDots(p string) bool {
-	for i := strings.Index(p, ".."); i >= 0; {
-		if (i == 0 || p[i-1] == '/') && (i+2 == len(p) || p[i+2] == '/') {
-			return true
-		}
-		next := strings.Index(p[i+1:], "..")
-		if next < 0 {
-			return false
-		}
-		i += 1 + next
-	}
-	return false
 }
 
 // union is every directory of both.

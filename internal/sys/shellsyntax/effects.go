@@ -21,6 +21,7 @@ func (w *walker) describe(p *Part, st *dirs) {
 	}
 	if def, defined := w.functions[form.Name]; defined && inShell(p) {
 		p.WhyNot = form.Name + " is a function or alias defined here"
+		p.read.defined = true
 		if def.opaque {
 			p.Unknown = append(p.Unknown, p.WhyNot)
 		}
@@ -28,6 +29,9 @@ func (w *walker) describe(p *Part, st *dirs) {
 	}
 	d.spec = options.Find(d.name)
 	p.Known = d.spec != nil
+	if w.piped {
+		p.read.feed = [2]int32{int32(w.feed[0]), int32(w.feed[1])}
+	}
 	d.fromInput = p.FromInput(form)
 	if d.fromInput && runsItsWords(d.name) {
 		w.late.runsOutside("words from standard input are added to " + d.name + ", which may run them")
@@ -44,10 +48,10 @@ func (w *walker) describe(p *Part, st *dirs) {
 	w.describeRunners(p, st)
 	from := len(p.Uses)
 	d.run()
-	if inContainer(p) { // its places are not those of this machine
+	if far := w.acc.far(p); far || inContainer(p) { // its places are not those of this machine
 		p.Uses = slices.DeleteFunc(p.Uses, func(u PathUse) bool {
 			from--
-			return from < 0 && u.Intent == Read && !u.Redirect
+			return from < 0 && (far && u.Intent != Delete || u.Intent == Read) && !u.Redirect
 		})
 	}
 	d.added()
@@ -97,6 +101,10 @@ func (w *walker) describeRunners(p *Part, st *dirs) {
 		d.a = cmdline.Take(d.spec, d.words, d.at)
 		d.spec = d.a.Spec
 		d.options()
+		if p.Remote() {
+			d.urlOperands(d.a.Operands[:min(1, len(d.a.Operands))])
+			d.sshOptions()
+		}
 	}
 }
 
@@ -134,10 +142,10 @@ func (p *Part) FromInput(form Form) bool {
 func (d *describer) run() {
 	switch d.spec.Operands {
 	case "git":
-		d.git()
+		gitReader{d}.read()
 		return
 	case "find":
-		d.find()
+		findReader{d}.read()
 		return
 	case "test":
 		d.test()
@@ -151,7 +159,7 @@ func (d *describer) run() {
 		d.dd()
 		return
 	case "jq":
-		d.jq()
+		jqReader{d}.read()
 		return
 	}
 	d.a = cmdline.Take(d.spec, d.words, d.at)
@@ -171,6 +179,9 @@ func (d *describer) run() {
 // options goes through the options by their roles.
 func (d *describer) options() {
 	for _, o := range d.a.Options {
+		if d.spec.Runs && runsValue(o) {
+			d.tellOption(o)
+		}
 		if !o.Known {
 			if !d.spec.Any {
 				d.not(o.Name + " is not on the list of harmless options of " + d.name)
@@ -192,6 +203,9 @@ func (d *describer) options() {
 
 // strange notes a sub-command that nobody lists.
 func (d *describer) strange(sub string) {
+	for _, i := range d.a.Operands[min(1, len(d.a.Operands)):] {
+		d.tell(i, 0)
+	}
 	d.not(d.name + " " + sub + " is not known to only read")
 	d.p.Strange = d.name + " " + sub
 }

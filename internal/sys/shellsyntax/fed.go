@@ -17,7 +17,7 @@ func replaced(p *Part, from int, got cmdline.Peeled) {
 		if !strings.HasSuffix(got.Name, "xargs") {
 			return
 		}
-		marks = replaceMarks(p.Words[from:got.At])
+		marks = cmdline.ReplaceMarks(p.Words[from:got.At])
 	}
 	if len(marks) == 0 {
 		return
@@ -44,42 +44,6 @@ func replaced(p *Part, from int, got cmdline.Peeled) {
 		words[k].Flags = words[k].Flags&^expand.Static | expand.Unknown
 	}
 	p.Words = words
-}
-
-// replaceMarks returns the texts that options of xargs say are replaced.
-func replaceMarks(words []Word) []string {
-	var marks []string
-	for k := 1; k < len(words); k++ {
-		v := words[k].Value
-		switch {
-		case v == "-I" && k+1 < len(words):
-			k++
-			marks = append(marks, words[k].Value)
-		case strings.HasPrefix(v, "-I"):
-			marks = append(marks, v[2:])
-		case v == "-i", v == "--replace":
-			marks = append(marks, "{}")
-		case strings.HasPrefix(v, "-i"):
-			marks = append(marks, v[2:])
-		case strings.HasPrefix(v, "--rep"):
-			if _, mark, ok := strings.Cut(v, "="); ok {
-				marks = append(marks, mark)
-			} else {
-				marks = append(marks, "{}")
-			}
-		case len(v) > 2 && v[0] == '-' && v[1] != '-' && strings.ContainsAny(v, "Ii"): // in a cluster
-			i := strings.IndexAny(v, "Ii")
-			switch mark := v[i+1:]; {
-			case mark != "":
-				marks = append(marks, mark)
-			case v[i] == 'I' && k+1 < len(words):
-				marks = append(marks, words[k+1].Value)
-			default:
-				marks = append(marks, "{}")
-			}
-		}
-	}
-	return slices.DeleteFunc(marks, func(m string) bool { return m == "" })
 }
 
 // runsItsWords tells whether words added to a program may name another program that it runs.

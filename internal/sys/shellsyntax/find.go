@@ -29,8 +29,11 @@ func findTest(name string) (int, bool) {
 	return 0, false
 }
 
-// find reads the expression of find: starting points, tests, and the actions that do something.
-func (d *describer) find() {
+// findReader describes a find command.
+type findReader struct{ *describer }
+
+// read reads the expression of find: starting points, tests, and the actions that do something.
+func (d findReader) read() {
 	i := d.at + 1
 	var starts []int
 	from, follows := len(d.p.Uses), false
@@ -67,7 +70,7 @@ func (d *describer) find() {
 	}
 }
 
-func (d *describer) findPredicate(i int, starts []int) int {
+func (d findReader) findPredicate(i int, starts []int) int {
 	w := &d.words[i]
 	name := w.Value
 	if !w.Static() {
@@ -137,7 +140,7 @@ func (d *describer) innerWords(words []Word) {
 
 // innerRemoval notes the removal of the starting points themselves, which "-exec rm -r {}" without a
 // test begins with.
-func (d *describer) innerRemoval(words []Word, starts []int) {
+func (d findReader) innerRemoval(words []Word, starts []int) {
 	if d.narrowed || len(words) < 2 || (words[0].Text != "rm" && words[0].Text != "/bin/rm" && words[0].Text != "rmdir") {
 		return
 	}
@@ -145,7 +148,7 @@ func (d *describer) innerRemoval(words []Word, starts []int) {
 }
 
 // innerDelete notes what -delete does as the removal it is.
-func (d *describer) innerDelete(starts []int) {
+func (d findReader) innerDelete(starts []int) {
 	words := []Word{expand.Fixed("rm"), expand.Fixed("-r")}
 	if d.narrowed {
 		words = append(words, Word{Text: "(what find selects)", Canon: "{}", Flags: expand.Unknown | expand.Selected})

@@ -9,8 +9,11 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
-// git reads a git command.
-func (d *describer) git() {
+// gitReader describes a git command.
+type gitReader struct{ *describer }
+
+// read reads the command from git's own options on.
+func (d gitReader) read() {
 	g := cmdline.ReadGitGlobal(d.words, d.at)
 	for _, why := range g.Danger {
 		d.runsProgram(why)
@@ -39,6 +42,9 @@ func (d *describer) git() {
 	sub := options.Find("git").Sub(name)
 	if sub == nil {
 		d.strange(name)
+		for i := g.Sub + 1; i < len(d.words); i++ {
+			d.tell(i, 0)
+		}
 		d.gitOperands(g.Sub)
 		d.gitRuns(name, "")
 		return
@@ -62,7 +68,7 @@ func (d *describer) git() {
 }
 
 // eachPathAfter notes every word that is no option as read, for --no-index.
-func (d *describer) eachPathAfter(sub int) {
+func (d gitReader) eachPathAfter(sub int) {
 	for i := sub + 1; i < len(d.words); i++ {
 		if !strings.HasPrefix(d.words[i].Value, "-") {
 			d.operand(i, Read)
@@ -71,13 +77,13 @@ func (d *describer) eachPathAfter(sub int) {
 }
 
 // gitSettings notes the programs that settings before the subcommand name.
-func (d *describer) gitSettings(end int) {
+func (d gitReader) gitSettings(end int) {
 	for i := d.at + 1; i < end; i++ {
 		name, value, ok := strings.Cut(d.words[i].Value, "=")
 		if alias, is := strings.CutPrefix(value, "!"); is {
-			d.w.pendText(d, alias, d.words[i].Static())
+			d.w.pendText(d.describer, alias, d.words[i].Static())
 		} else if ok && namesProgram(strings.ToLower(name)) {
-			d.w.pendText(d, value, d.words[i].Static())
+			d.w.pendText(d.describer, value, d.words[i].Static())
 		}
 	}
 }
@@ -93,7 +99,7 @@ func namesProgram(setting string) bool {
 }
 
 // gitSignatures notes formats with the check of a signature, for which git runs the program that its settings name.
-func (d *describer) gitSignatures() {
+func (d gitReader) gitSignatures() {
 	for _, o := range d.a.Options {
 		if !strings.HasPrefix(o.Name, "--form") && !strings.HasPrefix(o.Name, "--pre") {
 			continue
@@ -105,13 +111,13 @@ func (d *describer) gitSignatures() {
 }
 
 // gitOperands looks at the operands for what may run a program or name a file.
-func (d *describer) gitOperands(sub int) {
+func (d gitReader) gitOperands(sub int) {
 	for i := sub + 1; i < len(d.words); i++ {
 		v := strings.ToLower(d.words[i].Value)
 		if strings.Contains(v, "ext::") || strings.Contains(v, "fd::") {
 			d.runsProgram("is given a URL that runs a program")
 			if _, text, ok := strings.Cut(d.words[i].Value, "ext::"); ok {
-				d.w.pendText(d, strings.NewReplacer("% ", " ", "%S", "", "%%", "%").Replace(text), d.words[i].Static())
+				d.w.pendText(d.describer, strings.NewReplacer("% ", " ", "%S", "", "%%", "%").Replace(text), d.words[i].Static())
 			}
 		}
 		if strings.HasPrefix(v, "file:") {
@@ -134,7 +140,7 @@ func outsidePath(w *Word) bool {
 }
 
 // gitForms settles the subcommands of which only some forms read, and those that run programs.
-func (d *describer) gitForms(name string) {
+func (d gitReader) gitForms(name string) {
 	ops := d.a.Operands
 	first := d.operandText(0)
 	switch name {
@@ -181,7 +187,7 @@ func (d *describer) gitForms(name string) {
 }
 
 // gitRefs tells listing branches and tags from changing them.
-func (d *describer) gitRefs(name string) {
+func (d gitReader) gitRefs(name string) {
 	listing := len(d.a.Operands) == 0 || d.hasOption("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at") ||
 		name == "tag" && d.hasOption("-n")
 	for _, o := range d.a.Options {
@@ -200,15 +206,16 @@ func (d *describer) gitRefs(name string) {
 }
 
 // gitConfig tells reading the configuration from changing it.
-func (d *describer) gitConfig(first string) {
+func (d gitReader) gitConfig(first string) {
 	ops := d.a.Operands
 	get := d.hasOption("--get", "--get-all", "--get-regexp", "--list", "-l", "--get-urlmatch") || first == "get" || first == "list" ||
 		len(ops) == 1 && strings.Contains(first, ".")
 	if !get {
 		d.runsProgram("config changes which programs git runs")
 		for _, i := range ops {
+			d.tell(i, 0)
 			if text, ok := strings.CutPrefix(d.words[i].Value, "!"); ok {
-				d.w.pendText(d, text, d.words[i].Static())
+				d.w.pendText(d.describer, text, d.words[i].Static())
 			}
 		}
 	}
@@ -221,7 +228,7 @@ func (d *describer) gitConfig(first string) {
 
 // gitRepositories notes repositories other than the project's own that a command works with: their hooks and
 // configuration would run.
-func (d *describer) gitRepositories(name string) {
+func (d gitReader) gitRepositories(name string) {
 	ops := d.a.Operands
 	switch name {
 	case "fetch", "pull", "push", "clone", "ls-remote", "fetch-pack", "send-pack", "archive":
@@ -247,7 +254,7 @@ func (d *describer) gitRepositories(name string) {
 	}
 }
 
-func (d *describer) repository(i int) {
+func (d gitReader) repository(i int) {
 	if v := d.words[i].Value; localPath(v) && v != "." {
 		d.runsProgram("is given another repository, whose hooks and configuration would run")
 	}
@@ -264,7 +271,7 @@ func localPath(v string) bool {
 }
 
 // gitContent notes the commands that print what the repository tracks without naming it.
-func (d *describer) gitContent(name string) {
+func (d gitReader) gitContent(name string) {
 	if !d.printsContent(name) {
 		return
 	}
@@ -289,7 +296,7 @@ func (d *describer) gitContent(name string) {
 }
 
 // objects notes files named as REV:PATH, and tells whether nothing else is printed.
-func (d *describer) objects(name string) bool {
+func (d gitReader) objects(name string) bool {
 	if name != "show" && name != "cat-file" || len(d.a.Operands) == 0 {
 		return false
 	}
@@ -307,7 +314,7 @@ func (d *describer) objects(name string) bool {
 }
 
 // printsContent tells whether a subcommand prints the content of files in this form.
-func (d *describer) printsContent(name string) bool {
+func (d gitReader) printsContent(name string) bool {
 	patch := d.hasOption("-p", "-u", "-U", "-L", "--patch", "--patch-with-raw", "--patch-with-stat", "--unified", "--cc", "--word-diff", "--color-words",
 		"--full-diff", "--function-context", "-W", "--binary", "--remerge-diff", "--dd", "--diff-merges", "--inter-hunk-context")
 	switch name {
@@ -322,7 +329,7 @@ func (d *describer) printsContent(name string) bool {
 }
 
 // gitRuns settles the subcommands that run programs.
-func (d *describer) gitRuns(name, first string) {
+func (d gitReader) gitRuns(name, first string) {
 	ops := d.a.Operands
 	switch name {
 	case "bisect":
@@ -336,7 +343,7 @@ func (d *describer) gitRuns(name, first string) {
 	case "grep":
 		for _, o := range d.a.Options {
 			if o.Name == "-O" || len(o.Name) > 4 && strings.HasPrefix("--open-files-in-pager", o.Name) {
-				d.w.pendText(d, o.Value, d.words[o.Word].Static())
+				d.w.pendText(d.describer, o.Value, d.words[o.Word].Static())
 			}
 		}
 	case "merge", "rebase", "pull", "cherry-pick", "revert":
@@ -356,7 +363,7 @@ func (d *describer) gitRuns(name, first string) {
 }
 
 // gitStrategy notes a merge strategy that is none of git's own: it is a program.
-func (d *describer) gitStrategy() {
+func (d gitReader) gitStrategy() {
 	for _, o := range d.a.Options {
 		if o.Name == "-s" || len(o.Name) > 6 && strings.HasPrefix("--strategy", o.Name) {
 			switch o.Value {
@@ -369,26 +376,26 @@ func (d *describer) gitStrategy() {
 }
 
 // gitToldPrograms notes the values of the options of a subcommand that runs programs: each may name one.
-func (d *describer) gitToldPrograms() {
+func (d gitReader) gitToldPrograms() {
 	for i := d.at + 2; i < len(d.words); i++ {
 		v, static := d.words[i].Value, d.words[i].Static()
 		if _, value, ok := strings.Cut(v, "="); ok && strings.HasPrefix(v, "--") {
-			d.w.pendText(d, value, static)
+			d.w.pendText(d.describer, value, static)
 		} else if strings.HasPrefix(d.words[i-1].Value, "-") && !strings.HasPrefix(v, "-") {
-			d.w.pendText(d, v, static)
+			d.w.pendText(d.describer, v, static)
 		}
 	}
 }
 
 // innerText notes words that are joined and read by a shell.
-func (d *describer) innerText(words []Word) {
+func (d gitReader) innerText(words []Word) {
 	texts := make([]string, len(words))
 	static := true
 	for i := range words {
 		texts[i] = words[i].Value
 		static = static && words[i].Static()
 	}
-	d.w.pendText(d, strings.Join(texts, " "), static)
+	d.w.pendText(d.describer, strings.Join(texts, " "), static)
 }
 
 // GitSubcommand returns the index of the word after git's own options, for the git command at

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/source"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -105,9 +106,7 @@ func (w *walker) expand(text string, st *dirs, h held) {
 		w.acc.Problems = append(w.acc.Problems, Problem{Kind: InnerParse, Text: "programs within programs are nested too deeply to be read"})
 		return
 	}
-	p := parsers.Get().(*syntax.Parser) //nolint: the pool holds nothing else
-	word, err := p.Document(strings.NewReader(text))
-	parsers.Put(p)
+	word, err := source.Document(text)
 	if err != nil {
 		w.acc.Problems = append(w.acc.Problems, Problem{Kind: InnerParse, Text: "a text that the shell evaluates cannot be read: " + err.Error()})
 		return
@@ -127,9 +126,12 @@ func (w *walker) expand(text string, st *dirs, h held) {
 	w.functions = inner.functions
 }
 
+// evaluator notes what builtins evaluate among their words.
+type evaluator struct{ *walker }
+
 // evaluates notes that the shell evaluates a word of part p once more: as arithmetic, or else as the
 // name of a variable, of which only a subscript is evaluated.
-func (w *walker) evaluates(p *Part, word *Word, arithmetic bool, by string) {
+func (w evaluator) evaluates(p *Part, word *Word, arithmetic bool, by string) {
 	v := word.Value
 	switch open := strings.IndexByte(v, '['); {
 	case strings.ContainsAny(v, "$`"):
@@ -158,7 +160,7 @@ type declaredKind struct {
 	array  bool // a value in parentheses is expanded like words of the line
 }
 
-func (w *walker) assignedValue(p *Part, text *Word, kind declaredKind, by string) {
+func (w evaluator) assignedValue(p *Part, text *Word, kind declaredKind, by string) {
 	switch {
 	case kind.number:
 		w.evaluates(p, text, true, by)
@@ -176,7 +178,7 @@ func plainSubscript(s string) bool {
 
 // assigned notes what an assignment that is a word of a declaration evaluates: the subscript, and
 // the value when the variable is a number or a reference.
-func (w *walker) assigned(p *Part, word *Word, kind declaredKind, by string) {
+func (w evaluator) assigned(p *Part, word *Word, kind declaredKind, by string) {
 	name, text, _ := strings.Cut(word.Value, "=")
 	w.assignedValue(p, &Word{Text: word.Text, Value: text, Flags: word.Flags}, kind, by)
 	if word.Unknown() && word.Prefix <= len(name) {
@@ -187,7 +189,7 @@ func (w *walker) assigned(p *Part, word *Word, kind declaredKind, by string) {
 }
 
 // evaluators handles the builtins whose words are evaluated once more.
-func (w *walker) evaluators(p *Part, name string, args []Word) {
+func (w evaluator) evaluators(p *Part, name string, args []Word) {
 	switch name {
 	case "read", "unset", "getopts":
 		w.variables(p, name, args, "adinNptu")
@@ -227,7 +229,7 @@ func (w *walker) evaluators(p *Part, name string, args []Word) {
 
 // variables goes through operands that are names of variables, over options of which those in valued take a
 // value.
-func (w *walker) variables(p *Part, by string, args []Word, valued string) {
+func (w evaluator) variables(p *Part, by string, args []Word, valued string) {
 	for k := 0; k < len(args); k++ {
 		v := args[k].Value
 		if args[k].Static() && len(v) > 1 && v[0] == '-' {
@@ -244,7 +246,7 @@ func (w *walker) variables(p *Part, by string, args []Word, valued string) {
 }
 
 // callbacks goes through options whose value is run (programs) or expanded (texts).
-func (w *walker) callbacks(p *Part, by string, args []Word, programs, texts string) {
+func (w evaluator) callbacks(p *Part, by string, args []Word, programs, texts string) {
 	for k := 0; k < len(args); k++ {
 		v := args[k].Value
 		if len(v) < 2 || v[0] != '-' || v[1] == '-' {
@@ -270,7 +272,7 @@ func (w *walker) callbacks(p *Part, by string, args []Word, programs, texts stri
 // declares handles a declaration that is reached through "command" or "builtin", or has words of which the
 // shell makes assignments only when it runs.
 // What its options say the variables are is added to kind.
-func (w *walker) declares(p *Part, by string, args []Word, kind declaredKind) declaredKind {
+func (w evaluator) declares(p *Part, by string, args []Word, kind declaredKind) declaredKind {
 	for k := range args {
 		v := args[k].Value
 		switch {
@@ -346,43 +348,6 @@ func (w *walker) touches(a *syntax.Word, r *syntax.Redirect) bool {
 	return from <= to && to <= len(w.r.Text) && strings.ReplaceAll(w.r.Text[from:to], "\\\n", "") == ""
 }
 
-// envText turns the text of "env -S" into words as a shell reads them. It reports false for what only
-// env itself understands.
-func envText(text string) (string, bool) {
-	var b strings.Builder
-	double, single := false, false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case c == '\\' && i+1 < len(text):
-			i++
-			switch e := text[i]; {
-			case single, strings.IndexByte("cfnrtv", e) >= 0:
-				return "", false
-			case e == '_':
-				b.WriteByte(' ')
-			default:
-				b.WriteByte('\\')
-				b.WriteByte(e)
-			}
-		case c == '\'' && !double:
-			single = !single
-			b.WriteByte(c)
-		case c == '"' && !single:
-			double = !double
-			b.WriteByte(c)
-		case c == '$' && !single:
-			return "", false
-		case !single && !double && strings.IndexByte(";&|<>()`*?[]~{}!#", c) >= 0, double && c == '`':
-			b.WriteByte('\\') // means nothing to env
-			b.WriteByte(c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String(), true
-}
-
 // numbers tells whether all words are fixed numbers.
 func (w *walker) numbers(words []*syntax.Word) bool {
 	for _, word := range words {
@@ -419,7 +384,7 @@ func (w *walker) holdWords(i int, st *dirs) {
 }
 
 // evaluatedTests notes the operands of [[ … ]] that are arithmetic or names of variables.
-func (w *walker) evaluatedTests(p *Part) {
+func (w evaluator) evaluatedTests(p *Part) {
 	words := p.Words
 	for k := 1; k < len(words); k++ {
 		switch v := words[k].Value; v {
@@ -438,7 +403,7 @@ func (w *walker) evaluatedTests(p *Part) {
 
 // declared notes what a declaration evaluates. Its words that are assignments to the parser have no value of
 // their own.
-func (w *walker) declared(p *Part, c *syntax.DeclClause) {
+func (w evaluator) declared(p *Part, c *syntax.DeclClause) {
 	by := c.Variant.Value
 	var kind declaredKind
 	for k, a := range c.Args {

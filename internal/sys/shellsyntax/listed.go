@@ -1,10 +1,10 @@
 package shellsyntax
 
 import (
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -36,17 +36,17 @@ func (w *walker) listerOf(c *syntax.CallExpr) int {
 // readsListed tells whether the command is a reader to which xargs adds names that find or git lists below known folders. Then it
 // notes that everything below these is read.
 func (d *describer) readsListed() bool {
-	if d.p.lister == 0 || d.notRO != "" || d.recursive || d.followsLinks() || !d.plainReader() {
+	if d.p.read.lister == 0 || d.notRO != "" || d.recursive || d.followsLinks() || !d.plainReader() {
 		return false
 	}
-	lister := &d.w.acc.Parts[d.p.lister-1]
+	lister := &d.w.acc.Parts[d.p.read.lister-1]
 	if !lister.ReadOnly || len(lister.Forms) != 1 || len(lister.Assigns) > 0 || !allStatic(lister.Words) {
 		return false
 	}
 	from := len(d.p.Uses)
 	switch lister.Forms[0].Name {
 	case "find":
-		starts, files, ok := listsNames(lister.Words)
+		starts, files, ok := cmdline.ListsNames(lister.Words)
 		if !ok {
 			return false
 		}
@@ -60,7 +60,7 @@ func (d *describer) readsListed() bool {
 			d.listedBy(FindLists, from)
 		}
 	case "git":
-		if !listsTracked(lister.Words) || !d.takesAnyName() {
+		if !cmdline.ListsTracked(lister.Words) || !d.takesAnyName() {
 			return false
 		}
 		here := expand.Fixed(".")
@@ -97,49 +97,9 @@ func (d *describer) plainReader() bool {
 	switch d.name {
 	case "cat", "head", "tail", "wc", "nl", "tac", "stat", "file", "grep", "egrep", "fgrep", "cut", "ls",
 		"md5sum", "sha1sum", "sha256sum", "cksum":
-		return splitsAtZero(p.Words[1:p.Forms[1].At])
+		return cmdline.SplitsAtZero(p.Words[1:p.Forms[1].At])
 	}
 	return false
-}
-
-// splitsAtZero reads the options of xargs: -0 must be among them, and nothing but -r, -n and -P besides.
-func splitsAtZero(words []Word) bool {
-	zero := false
-	for i := 0; i < len(words); i++ {
-		text := words[i].Value
-		if name, number, long := strings.Cut(text, "="); long {
-			if name != "--max-args" && name != "--max-procs" || !expand.IsNumber(number) {
-				return false
-			}
-			continue
-		}
-		switch text {
-		case "--null":
-			zero = true
-			continue
-		case "--no-run-if-empty":
-			continue
-		}
-		if len(text) < 2 || text[0] != '-' {
-			return false
-		}
-		letters := strings.TrimLeft(text[1:], "0r")
-		zero = zero || strings.Contains(text[1:len(text)-len(letters)], "0")
-		switch {
-		case letters == "":
-		case letters[0] != 'n' && letters[0] != 'P':
-			return false
-		case len(letters) > 1:
-			if !expand.IsNumber(letters[1:]) {
-				return false
-			}
-		default:
-			if i++; i >= len(words) || !expand.IsNumber(words[i].Value) {
-				return false
-			}
-		}
-	}
-	return zero
 }
 
 // takesAnyName tells whether added names cannot be options that do more than read: they come after "--", or the program has no
@@ -155,60 +115,4 @@ func (d *describer) takesAnyName() bool {
 		}
 	}
 	return d.a.Dashes > 0
-}
-
-// listsNames reads a find command that prints the names it selects and does nothing else: its starting points, and whether all it
-// selects are plain files, not links.
-func listsNames(words []Word) (starts []Word, files, ok bool) {
-	i := 1
-	for ; i < len(words) && !strings.HasPrefix(words[i].Value, "-") && !isFindSign(words[i].Value); i++ {
-		if words[i].Value == "" {
-			return nil, false, false
-		}
-		starts = append(starts, words[i])
-	}
-	plain, prints := true, false // plain: every test must hold
-	for ; i < len(words); i++ {
-		switch v := words[i].Value; v {
-		case "-print0":
-			prints = true
-		case "-o", "-or", "-not", "!", "(", ")":
-			plain = false
-		case "-a", "-and", "-empty", "-prune", "-mount", "-xdev", "-depth", "-true", "-false", "-executable", "-readable", "-writable":
-		case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-type", "-size", "-mtime", "-mmin",
-			"-atime", "-amin", "-ctime", "-cmin", "-perm", "-user", "-group", "-maxdepth", "-mindepth", "-newer":
-			if i++; i >= len(words) {
-				return nil, false, false
-			}
-			files = files || v == "-type" && words[i].Value == "f" && !prints
-		default:
-			return nil, false, false
-		}
-	}
-	return starts, files && plain, prints
-}
-
-func isFindSign(v string) bool { return v == "(" || v == ")" || v == "!" || v == "," }
-
-// listsTracked reads a git command that prints names below the directory it runs in, each with a zero byte at its end.
-func listsTracked(words []Word) bool {
-	if len(words) < 2 || words[1].Value != "ls-files" {
-		return false
-	}
-	zero, dashes := false, false
-	for _, w := range words[2:] {
-		switch v := w.Value; {
-		case dashes || !strings.HasPrefix(v, "-"):
-			if clean := path.Clean(v); v == "" || v[0] == ':' || v[0] == '/' || clean == ".." || strings.HasPrefix(clean, "../") {
-				return false
-			}
-		case v == "--":
-			dashes = true
-		case v == "-z":
-			zero = true
-		case !slices.Contains([]string{"-c", "--cached", "-m", "--modified", "-o", "--others", "--exclude-standard", "--deduplicate"}, v):
-			return false
-		}
-	}
-	return zero
 }

@@ -1,6 +1,10 @@
 package shellsyntax
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
+)
 
 func TestKF162_OnlyADirectPipeListsNames(t *testing.T) {
 	for command, want := range map[string]bool{
@@ -44,7 +48,7 @@ func TestSplitsAtZero(t *testing.T) {
 			a := Analyse("x "+options, Options{Cwd: "/p"})
 			words = a.Parts[0].Words[1:]
 		}
-		if got := splitsAtZero(words); got != want {
+		if got := cmdline.SplitsAtZero(words); got != want {
 			t.Errorf("xargs %s: %t, want %t", options, got, want)
 		}
 	}

@@ -40,10 +40,7 @@ func (d *describer) operands() {
 	case "gcc":
 		d.optionFiles(ops)
 	case "unzip":
-		d.each(ops[:min(1, len(ops))], Read)
-		if !d.hasOption("-l", "-v", "-Z", "-t", "-p", "-c") {
-			d.runsProgram("unpacks files whose names are not known before")
-		}
+		d.unzip(ops)
 	case "rw":
 		if len(ops) > 0 {
 			d.operand(ops[0], Read)
@@ -69,6 +66,13 @@ func (d *describer) operands() {
 			d.operand(ops[0], Write)
 			d.each(ops[1:], Read)
 		}
+	}
+}
+
+func (d *describer) unzip(ops []int) {
+	d.each(ops[:min(1, len(ops))], Read)
+	if !d.hasOption("-l", "-v", "-Z", "-t", "-p", "-c") {
+		d.runsProgram("unpacks files whose names are not known before")
 	}
 }
 
@@ -140,6 +144,7 @@ func (d *describer) copyOperands(ops []int) {
 	if !given && len(ops) > 1 {
 		sources, last = ops[:len(ops)-1], ops[len(ops)-1]
 	}
+	d.copiedPrograms(sources)
 	for _, i := range sources {
 		if d.spec.Operands != "ln" || !d.hasOption("-s", "--symbolic") {
 			d.operand(i, source)

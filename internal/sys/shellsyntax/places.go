@@ -1,12 +1,11 @@
 package shellsyntax
 
 import (
-	"path"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
-	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/paths"
 )
 
 // Places yields what in the words of a command could name a place: each word after the command word, and what stands
@@ -16,7 +15,7 @@ import (
 //
 // It is worked out anew with each call: only the few parts a pattern would allow are asked for it.
 func (p *Part) Places(yield func(PathUse) bool) {
-	if p.Kind != Command || len(p.Forms) == 0 || p.dirs == nil {
+	if p.Kind != Command || len(p.Forms) == 0 || p.read.dirs == nil {
 		return
 	}
 	last := p.Allow()
@@ -29,44 +28,24 @@ func (p *Part) Places(yield func(PathUse) bool) {
 		w := &p.Words[i]
 		value := w.Value[min(k.from, len(w.Value)):]
 		if k.mount {
-			value = mounted(value)
+			value = paths.Mounted(value)
 		}
 		if w.Unknown() {
 			if w.Prefix == 0 && !strings.HasPrefix(w.Text, "~") {
 				value = strings.TrimLeft(value, "/") // below a place that is not known: only what is protected anywhere counts
 			}
-			value += " " + defaults(w.Text)
+			value += " " + paths.Defaults(w.Text)
 		}
-		for v := range pieces(strings.TrimSpace(value)) {
-			for _, d := range p.dirs.list {
+		for v := range paths.Pieces(strings.TrimSpace(value)) {
+			for _, d := range p.read.dirs.list {
 				u := PathUse{Text: w.Text, Intent: Write, Guess: true, Only: k.read, Unknown: w.Unknown(), Glob: w.Glob()}
-				if u.Path = absolute(d, v, p.dirs.home); !strings.HasPrefix(v, "~") {
-					u.Walk = walk(d, v)
+				if u.Path = paths.Absolute(d, v, p.read.dirs.home); !strings.HasPrefix(v, "~") {
+					u.Walk = paths.Walk(d, v)
 				}
 				if u.Path != "" && !yield(u) {
 					return
 				}
 			}
-		}
-	}
-}
-
-// defaults are the texts that stand for a variable which is not set: ${X:-text}.
-func defaults(source string) string {
-	var out []string
-	for rest := source; ; {
-		_, after, ok := strings.Cut(rest, "${")
-		if !ok {
-			return strings.Join(out, " ")
-		}
-		rest = after
-		n := 0
-		for n < len(after) && expand.IsName(after[:n+1]) {
-			n++
-		}
-		text, _, _ := strings.Cut(after[n:], "}")
-		if text = strings.TrimPrefix(text, ":"); text != "" && strings.IndexByte("-=+", text[0]) >= 0 {
-			out = append(out, text[1:])
 		}
 	}
 }
@@ -85,8 +64,8 @@ func (p *Part) wordKinds(form Form) []wordKind {
 	name := baseName(form.Name)
 	for i := range kinds[1:] {
 		w := &p.Words[form.At+1+i]
-		kinds[i+1].text = i > 0 && !strings.Contains(w.Value, "..") && takesPattern(p.Words[form.At+i].Value)
-		if at := optionValue(w.Value); at > 0 {
+		kinds[i+1].text = i > 0 && !strings.Contains(w.Value, "..") && paths.TakesPattern(p.Words[form.At+i].Value)
+		if at := paths.OptionValue(w.Value); at > 0 {
 			kinds[i+1].from = at
 		}
 	}
@@ -190,116 +169,4 @@ func (p *Part) operandKinds(kinds []wordKind, a *cmdline.Args, form Form, name s
 			}
 		}
 	}
-}
-
-// takesPattern tells options of test programs whose value is the name or pattern of a test.
-func takesPattern(option string) bool {
-	switch strings.TrimLeft(option, "-") {
-	case "grep", "run", "testNamePattern", "test-name-pattern", "fgrep":
-		return strings.HasPrefix(option, "-")
-	}
-	return false
-}
-
-// optionValue returns where a value may begin in a word that is an option with a value joined to it: -I/usr/include.
-func optionValue(v string) int {
-	if len(v) < 3 || v[0] != '-' {
-		return 0
-	}
-	if i := strings.IndexByte(v, '='); i > 0 {
-		if takesPattern(v[:i]) {
-			return len(v)
-		}
-		return 0
-	}
-	return max(strings.IndexAny(v, "/~."), 0)
-}
-
-// mounted is the place outside of the container.
-func mounted(v string) string {
-	if !strings.Contains(v, "=") {
-		from, _, _ := strings.Cut(v, ":")
-		return from
-	}
-	for field := range strings.SplitSeq(v, ",") {
-		if key, val, _ := strings.Cut(field, "="); key == "src" || key == "source" {
-			return val
-		}
-	}
-	return ""
-}
-
-// pieces yields a value and its pieces, addresses with a scheme left out.
-func pieces(v string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		if len(v) > 1<<14 {
-			yield("/") // nothing that long is looked at: it could be anywhere
-			return
-		}
-		v = withoutAddresses(v)
-		if v == "" || !yield(v) {
-			return
-		}
-		if !strings.ContainsAny(v, "=@:,;{}\"'()<>|&[] \t\n") {
-			return
-		}
-		for piece := range strings.FieldsFuncSeq(v, func(r rune) bool { return strings.ContainsRune("=@:,;{}\"'()<>|&[] \t\n", r) }) {
-			if piece != v && !yield(piece) {
-				return
-			}
-		}
-	}
-}
-
-// withoutAddresses cuts addresses out of a text, but for those of files: what is left of them is the place.
-func withoutAddresses(v string) string {
-	for from := 0; ; {
-		i := strings.Index(v[from:], ":/")
-		if i < 0 {
-			return v
-		}
-		i += from
-		start := i
-		for start > 0 && isSchemeByte(v[start-1]) {
-			start--
-		}
-		scheme := strings.ToLower(v[start:i])
-		switch {
-		case strings.HasSuffix(scheme, "file"):
-			rest := strings.TrimLeft(v[i+1:], "/")
-			v = v[:start] + " /" + rest
-			from = start + 2
-		case len(scheme) > 1 && strings.HasPrefix(v[i:], "://"):
-			end := strings.IndexAny(v[i:], " \t\n\"'{}")
-			if end < 0 {
-				return v[:start]
-			}
-			v = v[:start] + v[i+end:]
-			from = start
-		default:
-			from = i + 2
-		}
-	}
-}
-
-func isSchemeByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'
-}
-
-// absolute makes a piece of a word absolute; empty when it is no place.
-func absolute(dir, v, home string) string {
-	switch {
-	case v == "" || v == "-" || inertDevice(v, Read):
-		return ""
-	case v == "~" || strings.HasPrefix(v, "~/"):
-		if home == "" {
-			return "/"
-		}
-		return path.Clean(home + "/" + v[1:])
-	case strings.HasPrefix(v, "~"):
-		return "/" + v // somebody's home
-	case strings.HasPrefix(v, "/"):
-		return path.Clean(v)
-	}
-	return path.Clean(dir + "/" + v)
 }

@@ -150,6 +150,7 @@ func (d *describer) make() {
 		if !ok {
 			continue
 		}
+		d.tell(i, len(name)+1)
 		switch strings.TrimRight(name, ":?+! ") {
 		case "SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "MAKE":
 			d.runsProgram(name + "= names a program")

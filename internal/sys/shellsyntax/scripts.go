@@ -109,6 +109,9 @@ func (d *describer) awk(ops []int) {
 	texts, ops := d.scripts(ops)
 	for _, t := range texts {
 		if why := awk.Danger(t); why != "" {
+			for i := d.at + 1; i < len(d.words); i++ {
+				d.tell(i, 0)
+			}
 			d.runsProgram("has a program that " + why)
 			d.w.late.runsOutside("awk has a program that " + why)
 		}
@@ -133,9 +136,12 @@ func (d *describer) awkVariable(text string) {
 	}
 }
 
-// jq reads the command line of jq, whose options may stand anywhere and may take two words, then its
+// jqReader describes a jq command.
+type jqReader struct{ *describer }
+
+// read reads the command line of jq, whose options may stand anywhere and may take two words, then its
 // filter and files.
-func (d *describer) jq() {
+func (d jqReader) read() {
 	filter, rest := false, false
 	for i := d.at + 1; i < len(d.words); i++ {
 		w := &d.words[i]
@@ -148,7 +154,7 @@ func (d *describer) jq() {
 				d.not("jq " + w.Value + " is not followed")
 			}
 			rest = w.Value == "--"
-			i = d.jqOption(i, &filter)
+			i = d.option(i, &filter)
 		case !filter:
 			filter = true
 			if !w.Static() {
@@ -162,8 +168,8 @@ func (d *describer) jq() {
 	}
 }
 
-// jqOption reads the option at word i and returns the index of the last word it takes.
-func (d *describer) jqOption(i int, filter *bool) int {
+// option reads the option at word i and returns the index of the last word it takes.
+func (d jqReader) option(i int, filter *bool) int {
 	v := d.words[i].Value
 	last := func(n int) int { return min(i+n, len(d.words)-1) }
 	switch v {

@@ -17,14 +17,17 @@ func isShell(name string) bool {
 // startsShell tells the programs that start a shell when they are given no program, and those that read commands then.
 func startsShell(name string) bool {
 	switch name {
-	case "parallel", "sem", "at", "batch", "newgrp", "sg", "su", "sudo", "doas", "pkexec", "runuser", "unshare", "nsenter", "chroot", "script", "fakeroot", "proot", "firejail", "setarch", "linux32", "linux64", "nix-shell":
+	case "parallel", "sem", "at", "batch", "newgrp", "sg", "su", "sudo", "doas", "pkexec", "runuser", "unshare", "nsenter", "chroot", "script", "fakeroot", "proot", "firejail", "setarch", "linux32", "linux64", "nix-shell", "ssh", "autossh", "rsh", "slogin", "dbclient":
 		return true
 	}
 	return false
 }
 
+// shellReader finds the program that a shell is given.
+type shellReader struct{ *walker }
+
 // shells looks for the program of a shell: -c text, a here-document, or standard input.
-func (w *walker) shells(p *Part, last Form) {
+func (w shellReader) shells(p *Part, last Form) {
 	name := baseName(last.Name)
 	if name == "." || name == "source" {
 		w.sourced(p, last)
@@ -41,8 +44,15 @@ func (w *walker) shells(p *Part, last Form) {
 	if !isShell(name) {
 		return
 	}
-	i := last.At + 1
-	readsInput := true
+	if w.shellArguments(p, last.At+1, name) {
+		p.Exec = append(p.Exec, name+" runs what it reads")
+		w.input(p, name)
+	}
+}
+
+// shellArguments goes through the words of a shell from the one at index i on; it reports whether the shell reads its program from its
+// standard input.
+func (w shellReader) shellArguments(p *Part, i int, name string) bool {
 	for ; i < len(p.Words); i++ {
 		word := &p.Words[i]
 		v := word.Value
@@ -51,17 +61,13 @@ func (w *walker) shells(p *Part, last Form) {
 				p.Unknown = append(p.Unknown, name+" has a word that is only known at run time and may be its program")
 			}
 			w.late.runsOutside(name + " runs the file " + word.Text)
-			readsInput = false
-			break
+			return false
 		}
 		if v == "-" || v == "--" {
-			i++
-			readsInput = i >= len(p.Words) || isStdin(p.Words[i].Value)
-			break
+			return i+1 >= len(p.Words) || isStdin(p.Words[i+1].Value)
 		}
 		if len(v) < 2 || (v[0] != '-' && v[0] != '+') {
-			readsInput = isStdin(v)
-			break
+			return isStdin(v)
 		}
 		if strings.HasPrefix(v, "--") {
 			if v == "--rcfile" || v == "--init-file" {
@@ -73,7 +79,7 @@ func (w *walker) shells(p *Part, last Form) {
 		}
 		if strings.ContainsRune(v, 'c') {
 			w.shellText(p, name, i+1)
-			return
+			return false
 		}
 		if strings.HasSuffix(v, "o") || strings.HasSuffix(v, "O") {
 			i++
@@ -82,11 +88,7 @@ func (w *walker) shells(p *Part, last Form) {
 			break
 		}
 	}
-	if !readsInput {
-		return
-	}
-	p.Exec = append(p.Exec, name+" runs what it reads")
-	w.input(p, name)
+	return true
 }
 
 // isStdin tells the names of standard input and of other descriptors.
@@ -96,7 +98,7 @@ func isStdin(file string) bool {
 }
 
 // sourced looks for the text of "." and "source" when the file is standard input.
-func (w *walker) sourced(p *Part, last Form) {
+func (w shellReader) sourced(p *Part, last Form) {
 	i := last.At + 1
 	if i < len(p.Words) && p.Words[i].Value == "--" {
 		i++
@@ -112,7 +114,7 @@ func (w *walker) sourced(p *Part, last Form) {
 
 // input notes the program that a shell reads from its standard input: a here-document, a here-string, or
 // what echo or printf write into a pipe. Which of several it is hangs on numbers of descriptors, so all are searched.
-func (w *walker) input(p *Part, name string) {
+func (w shellReader) input(p *Part, name string) {
 	own := false
 	for k := range p.Redirs {
 		switch r := &p.Redirs[k]; r.Op {
@@ -166,7 +168,7 @@ func written(p *Part) (string, bool) {
 }
 
 // shellText notes the text after -c: the first word that is no option.
-func (w *walker) shellText(p *Part, name string, i int) {
+func (w shellReader) shellText(p *Part, name string, i int) {
 	for ; i < len(p.Words); i++ {
 		v := p.Words[i].Value
 		if p.Words[i].Static() && len(v) > 1 && (v[0] == '-' || v[0] == '+') && v != "--" {

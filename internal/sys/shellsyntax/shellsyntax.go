@@ -119,10 +119,18 @@ type Part struct {
 
 	Elsewhere bool // a wrapper changes the directory first
 
-	dirs   *dirs
-	lister int     // index of the part that alone writes its standard input, plus one; 0: there is none
-	canon  string  // canonical text of Words
-	offs   []int32 // start of each word in canon
+	read reading
+}
+
+// reading is what the analysis keeps of a part beside what it tells.
+type reading struct {
+	dirs    *dirs
+	lister  int     // index of the part that alone writes its standard input, plus one; 0: there is none
+	canon   string  // canonical text of Words
+	offs    []int32 // start of each word in canon
+	told    []told
+	feed    [2]int32 // the parts that write into its standard input, from the first to before the last
+	defined bool     // the program is a function or alias of the line
 }
 
 // Form is a way to look at a part: the command itself, or what a wrapper in front of it runs.
@@ -208,11 +216,11 @@ type PathUse struct {
 func (p *Part) Canonical(from int) string {
 	switch {
 	case from == 0:
-		return p.canon
-	case from >= len(p.offs):
+		return p.read.canon
+	case from >= len(p.read.offs):
 		return ""
 	}
-	return p.canon[p.offs[from]:]
+	return p.read.canon[p.read.offs[from]:]
 }
 
 // Name is the name of the innermost program of the part, without a directory; empty when it is
@@ -261,10 +269,10 @@ func (p *Part) setCanon() {
 		return
 	}
 	if len(p.Words) == 1 {
-		p.canon = p.Words[0].Canon
+		p.read.canon = p.Words[0].Canon
 		return
 	}
-	p.offs = make([]int32, len(p.Words))
+	p.read.offs = make([]int32, len(p.Words))
 	n := len(p.Words) - 1
 	for i := range p.Words {
 		n += len(p.Words[i].Canon)
@@ -274,8 +282,8 @@ func (p *Part) setCanon() {
 		if i > 0 {
 			buf = append(buf, ' ')
 		}
-		p.offs[i] = int32(len(buf))
+		p.read.offs[i] = int32(len(buf))
 		buf = append(buf, p.Words[i].Canon...)
 	}
-	p.canon = string(buf)
+	p.read.canon = string(buf)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/paths"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -35,22 +36,9 @@ func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]expand.Sub
 			p.Unknown = append(p.Unknown, "the redirection evaluates text once more")
 		}
 	}()
-	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc:
-		if r.Hdoc != nil {
-			out.Target = w.r.Document(r, subs)
-		}
-		out.Inert = true
+	if what := readDocument(&w.r, &out, r, subs); what != "" {
 		if out.Target.Unknown() {
-			p.Loose = append(p.Loose, "the here-document holds text that is only known at run time")
-		}
-		p.Redirs = append(p.Redirs, out)
-		return
-	case syntax.WordHdoc:
-		out.Target = w.r.Read(r.Word, subs)
-		out.Inert = true
-		if out.Target.Unknown() {
-			p.Loose = append(p.Loose, "the here-string is only known at run time")
+			p.Loose = append(p.Loose, what+" is only known at run time")
 		}
 		p.Redirs = append(p.Redirs, out)
 		return
@@ -65,7 +53,7 @@ func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]expand.Sub
 		case strings.ContainsAny(t.Value, "$`"): // the shell expands the word twice
 			p.Unknown = append(p.Unknown, "the redirection evaluates the text "+t.Text)
 			*subs = append(*subs, expand.Substitution{Text: t.Value})
-		case t.Static() && isDescriptor(t.Text):
+		case t.Static() && paths.IsDescriptor(t.Text):
 			out.Inert = true
 			p.Redirs = append(p.Redirs, out)
 			return
@@ -78,7 +66,7 @@ func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]expand.Sub
 	if r.Op == syntax.RdrIn || r.Op == syntax.DplIn {
 		intent = Read
 	}
-	if t.Static() && inertDevice(t.Text, intent) {
+	if t.Static() && paths.InertDevice(t.Text, intent != Read) {
 		out.Inert = true
 	} else {
 		n := len(p.Uses)
@@ -90,25 +78,20 @@ func (w *walker) redir(p *Part, r *syntax.Redirect, st *dirs, subs *[]expand.Sub
 	p.Redirs = append(p.Redirs, out)
 }
 
-func isDescriptor(s string) bool {
-	s = strings.TrimSuffix(s, "-")
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
+// readDocument reads a here-document or here-string, and says which of them it is; empty: neither.
+func readDocument(reader *expand.Reader, out *Redir, r *syntax.Redirect, subs *[]expand.Substitution) string {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if r.Hdoc != nil {
+			out.Target = reader.Document(r, subs)
 		}
+		out.Inert = true
+		return "text in the here-document"
+	case syntax.WordHdoc:
+		out.Target, out.Inert = reader.Read(r.Word, subs), true
+		return "the here-string"
 	}
-	return true
-}
-
-// inertDevice tells the devices that keep nothing.
-func inertDevice(p string, intent Intent) bool {
-	switch p {
-	case "/dev/null", "/dev/stdout", "/dev/stderr":
-		return true
-	case "/dev/stdin":
-		return intent == Read
-	}
-	return false
+	return ""
 }
 
 // addUse notes that a part touches the path that is value of word.
@@ -121,7 +104,7 @@ func (w *walker) addUse(p *Part, st *dirs, word *Word, value string, intent Inte
 	if word.Static() && len(value) != len(word.Value) {
 		u.Text = value
 	}
-	if !u.Glob && !u.Unknown && inertDevice(value, intent) {
+	if !u.Glob && !u.Unknown && paths.InertDevice(value, intent != Read) {
 		return
 	}
 	if word.Static() && strings.HasPrefix(value, "~") && value != word.Value { // --opt=~/x, of=~/x
@@ -140,7 +123,7 @@ func (w *walker) place(p *Part, st *dirs, u PathUse, value string) {
 		u.Unbased = true
 	}
 	if strings.HasPrefix(value, "/") {
-		u.Path, u.Walk = path.Clean(value), walk("", value)
+		u.Path, u.Walk = path.Clean(value), paths.Walk("", value)
 		if u.Unknown {
 			u.Empty = u.Path
 		}
@@ -149,7 +132,7 @@ func (w *walker) place(p *Part, st *dirs, u PathUse, value string) {
 	}
 	u.Unbased = u.Unbased || st.unknown || p.Elsewhere
 	for _, d := range st.list {
-		u.Path, u.Walk = path.Clean(d+"/"+value), walk(d, value)
+		u.Path, u.Walk = path.Clean(d+"/"+value), paths.Walk(d, value)
 		if u.Unknown {
 			u.Empty = ""
 			if value != "" {

@@ -362,7 +362,7 @@ func (w *walker) testClause(c *syntax.TestClause, st *dirs, h held) {
 	}
 	p := Part{Kind: Command, Source: w.r.Source(c), Words: words, Forms: []Form{{Name: "[[", Stripped: true}}, Parent: h.parent, Context: h.context, Background: h.background}
 	p.noteEvals()
-	w.evaluatedTests(&p)
+	evaluator{w}.evaluatedTests(&p)
 	i := w.add(p, st)
 	w.holdWords(i, st)
 	w.acc.Parts[i].setCanon()
@@ -392,7 +392,7 @@ func (w *walker) declClause(c *syntax.DeclClause, st *dirs, h held) {
 	w.maps = false
 	p.Forms = []Form{{Name: c.Variant.Value}}
 	p.noteEvals()
-	w.declared(&p, c)
+	evaluator{w}.declared(&p, c)
 	i := w.add(p, st)
 	w.holdWords(i, st)
 	w.acc.Parts[i].setCanon()
@@ -476,7 +476,7 @@ func nodeOrNil(n syntax.Node) syntax.Node {
 // add appends a part and returns its index.
 func (w *walker) add(p Part, st *dirs) int {
 	p.Moved = st.unknown || len(st.list) != 1 || st.list[0] != w.opt.Cwd && path.Clean(st.list[0]) != w.opt.Cwd
-	p.dirs = st
+	p.read.dirs = st
 	w.acc.Parts = append(w.acc.Parts, p)
 	w.acc.Commands++
 	return len(w.acc.Parts) - 1

@@ -38,14 +38,44 @@ func findWrapper(words []expand.Word, from int) (*options.Wrapper, string, int) 
 	if w != nil || !known {
 		return w, name, from + 1
 	}
+	return findSubWrapper(words, from, name)
+}
+
+// findSubWrapper goes through the sub-commands of a program of which some run others.
+func findSubWrapper(words []expand.Word, from int, name string) (*options.Wrapper, string, int) {
+	spec := options.Find(name)
 	for i := from + 1; i < len(words) && words[i].Static(); i++ {
-		if strings.HasPrefix(words[i].Text, "-") {
+		text := words[i].Text
+		if strings.HasPrefix(text, "-") {
+			if takesNext(spec, text) {
+				i++
+			}
 			continue
 		}
-		inner, _ := options.FindWrapper(name + "/" + words[i].Text)
-		return inner, name + " " + words[i].Text, i + 1
+		if spec != nil {
+			spec = spec.Sub(text)
+		}
+		name += "/" + text
+		w, known := options.FindWrapper(name)
+		if w != nil || !known {
+			return w, strings.Join(strings.Split(name, "/"), " "), i + 1
+		}
 	}
 	return nil, "", 0
+}
+
+// takesNext tells whether an option takes the next word for its value.
+func takesNext(spec *options.Spec, text string) bool {
+	if spec == nil || len(text) < 2 {
+		return false
+	}
+	var opt options.Option
+	if name, long := strings.CutPrefix(text, "--"); long || spec.Single {
+		opt, _ = spec.Long(strings.TrimLeft(name, "-"))
+	} else {
+		opt, _ = spec.Short(text[len(text)-1])
+	}
+	return opt.Arg == options.NeedsArg
 }
 
 // Peel looks behind the wrapper at words[from]; ok is false when the word is no wrapper or the

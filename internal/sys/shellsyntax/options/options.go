@@ -64,6 +64,7 @@ const (
 	TargetDir       // its value is the directory that the operands are put in
 	Runs            // runs a program, or loads something that may
 	Command         // its value is a command line
+	Program         // its value is a program, which a permission for the program covers
 	Changes         // makes the command more than a reader
 	Recurses        // reads below its operands
 	Follows         // the same, through symbolic links
@@ -91,6 +92,7 @@ const (
 //	-f<!     value says what is done
 //	-x!      runs something           -x!:    the same with a value      -x!?
 //	-c$      value is a command line
+//	-s#      value is a program
 //	-i~      changes something        -i~:    the same with a value      -i~?
 //	-r@      recurses                 -R@@    the same through links
 //	-e^      value is the pattern     -f^<    value is a file of patterns
@@ -101,7 +103,7 @@ var marks = map[string]Option{
 	"": {}, ":": {NeedsArg, Harmless}, "?": {OptionalArg, Harmless}, "::": {TwoArgs, Harmless}, `"`: {NeedsArg, Text},
 	"<": {NeedsArg, ReadsPath}, "<<": {NeedsArg, NamesFile}, "<!": {NeedsArg, ProgramFile}, ">": {NeedsArg, WritesPath}, ">?": {OptionalArg, WritesPath},
 	">:": {NeedsArg, Product}, "/": {NeedsArg, TargetDir}, "|": {NeedsArg, Mount},
-	"!": {NoArg, Runs}, "!:": {NeedsArg, Runs}, "!?": {OptionalArg, Runs}, "$": {NeedsArg, Command},
+	"#": {NeedsArg, Program}, "!": {NoArg, Runs}, "!:": {NeedsArg, Runs}, "!?": {OptionalArg, Runs}, "$": {NeedsArg, Command},
 	"~": {NoArg, Changes}, "~:": {NeedsArg, Changes}, "~?": {OptionalArg, Changes},
 	"@": {NoArg, Recurses}, "@@": {NoArg, Follows}, "^": {NeedsArg, Pattern}, "^<": {NeedsArg, PatternFile},
 	"{": {NeedsArg, Script}, "{<": {NeedsArg, ScriptFile}, "&": {NeedsArg, DataArg}, "&=": {NeedsArg, FormArg},
@@ -111,7 +113,7 @@ var marks = map[string]Option{
 
 // parseOption reads an option of the table: its name and a mark.
 func parseOption(field string) (string, Option) {
-	end := strings.IndexAny(field[2:], `:?<>/!~@^{&%+*="$|`) + 2 // a letter may look like a mark
+	end := strings.IndexAny(field[2:], `:?<>/!~@^{&%+*="$|#`) + 2 // a letter may look like a mark
 	if end < 2 {
 		return field, Option{}
 	}

@@ -116,3 +116,11 @@ func TestEveryLineIsRead(t *testing.T) {
 	}
 	all(table())
 }
+
+func TestNatures(t *testing.T) {
+	for name, want := range map[string]Nature{"python3": Code, "python3.12": Code, "lua5.4": Code, "socat": Words, "apt": Quiet, "apt2": Unlisted, "mytool": Unlisted, "R": Code} {
+		if got := NatureOf(name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+}

@@ -28,8 +28,8 @@ type Wrapper struct {
 	Anywhere  bool     // its options may follow the operands, and only text options hold a command
 }
 
-// wrapperLines is the table of wrappers. A line is: name [subcommand], then fields. Sources are the
-// manual pages of the programs.
+// wrapperLines is the table of wrappers. A line is: names joined by commas, each perhaps with sub-commands ("docker/run"), then
+// fields. Sources are the manual pages of the programs.
 //
 //	strip runner assigns joined texts dashes anywhere maybe   attributes
 //	N=2                                           operands before the command
@@ -210,19 +210,14 @@ pnpm/dlx runner l=package
 yarn/exec runner
 yarn/dlx runner s=p l=package
 bun/x runner s=p
-docker/exec runner N=1 s=euw l=env,env-file,user,workdir,detach-keys
-docker/run runner N=1 s=aceuwvphlm l=attach,add-host,annotation,blkio-weight,cap-add,cap-drop,cgroup-parent,cgroupns,cidfile,cpu-period,cpu-quota,cpu-shares,cpus,cpuset-cpus,cpuset-mems,detach-keys,device,dns,dns-option,dns-search,domainname,entrypoint,env,env-file,expose,gpus,group-add,health-cmd,health-interval,health-retries,hostname,ip,ip6,ipc,isolation,kernel-memory,label,label-file,link,log-driver,log-opt,mac-address,memory,memory-swap,mount,name,net,network,network-alias,oom-score-adj,pid,pids-limit,platform,publish,pull,restart,runtime,security-opt,shm-size,stop-signal,stop-timeout,storage-opt,sysctl,tmpfs,ulimit,user,userns,uts,volume,volume-driver,volumes-from,workdir
-podman/exec runner N=1 s=euw l=env,env-file,user,workdir,detach-keys
-podman/run runner N=1 s=aceuwvphlm l=attach,add-host,cap-add,cap-drop,cgroups,cidfile,cpus,device,dns,entrypoint,env,env-file,expose,group-add,hostname,ip,label,log-driver,memory,mount,name,network,pid,platform,pod,publish,pull,restart,secret,security-opt,shm-size,stop-signal,sysctl,tmpfs,ulimit,user,userns,volume,volumes-from,workdir
-nerdctl/exec runner N=1 s=euw l=env,user,workdir
-nerdctl/run runner N=1 s=euwvp l=env,user,workdir,volume,publish,name,network
-docker-compose/exec runner N=1 s=euw l=env,user,workdir,index
-docker-compose/run runner N=1 s=euwvpl l=env,user,workdir,volume,publish,name,entrypoint,label
-docker/compose runner N=2 s=feuwvpl l=file,env,user,workdir,volume,publish,name,entrypoint,label,project-name,project-directory,profile,env-file
-kubectl/exec runner dashes s=cnf l=container,namespace,filename,context,cluster,kubeconfig
-oc/exec runner dashes s=cnf l=container,namespace
-lxc/exec runner dashes
-incus/exec runner dashes
+docker/exec,docker/container/exec,podman/exec,podman/container/exec,nerdctl/exec,nerdctl/container/exec runner N=1 s=euw l=env,env-file,user,workdir,detach-keys
+docker/run,docker/create,docker/container/run,docker/container/create,podman/run,podman/create,podman/container/run,podman/container/create,nerdctl/run,nerdctl/create,nerdctl/container/run,nerdctl/container/create runner N=1 s=aceuwvphlm l=attach,add-host,annotation,blkio-weight,cap-add,cap-drop,cgroup-parent,cgroupns,cidfile,cpu-period,cpu-quota,cpu-shares,cpus,cpuset-cpus,cpuset-mems,detach-keys,device,dns,dns-option,dns-search,domainname,entrypoint,env,env-file,expose,gpus,group-add,health-cmd,health-interval,health-retries,hostname,ip,ip6,ipc,isolation,kernel-memory,label,label-file,link,log-driver,log-opt,mac-address,memory,memory-swap,mount,name,net,network,network-alias,oom-score-adj,pid,pids-limit,platform,publish,pull,restart,runtime,security-opt,shm-size,stop-signal,stop-timeout,storage-opt,sysctl,tmpfs,ulimit,user,userns,uts,volume,volume-driver,volumes-from,workdir,cgroups,ip,pod,secret,cgroup-conf,device-cgroup-rule,env-merge,hooks-dir,image-volume,init-path,ipc,passwd-entry,personality,pidfile,requires,rootfs,seccomp-policy,shm-size-systemd,subgidname,subuidname,systemd,timeout,tz,umask,uidmap,gidmap,unsetenv,variant,arch,os,cpu-rt-period,cpu-rt-runtime,device-read-bps,device-write-bps,device-read-iops,device-write-iops,domainname,health-start-period,health-timeout,health-start-interval,ip6,link-local-ip,volume-driver,cgroup-manager,snapshotter,namespace
+docker-compose/exec,podman-compose/exec,docker/compose/exec,podman/compose/exec,nerdctl/compose/exec runner N=1 s=euw l=env,user,workdir,index
+docker-compose/run,podman-compose/run,docker/compose/run,podman/compose/run,nerdctl/compose/run runner N=1 s=euwvpl l=env,user,workdir,volume,publish,name,entrypoint,label,env-from-file,pull,cap-add,cap-drop
+kubectl/exec,oc/exec,oc/rsh runner N=1 s=cnf l=container,namespace,filename,context,cluster,kubeconfig,pod-running-timeout,request-timeout
+lxc/exec,incus/exec runner N=1 s=nt l=env,mode,cwd,user,group d=/ dl=cwd
+ssh,autossh,rsh,slogin,dbclient joined runner N=1 s=bBcDEeFIiJLlMmOopPQRSWw
+mosh runner N=1 s=p l=client,server,predict,family,port,bind-server,ssh,experimental-remote-ip
 vagrant/ssh anywhere runner s=c l=command t=c tl=command
 ddev/exec runner s=sd l=service,dir
 toolbox/run runner s=cdr l=container,distro,release
@@ -267,9 +262,13 @@ var wrappers = sync.OnceValue(func() map[string]*Wrapper {
 		for _, attr := range f[1:] {
 			w.set(attr)
 		}
-		out[f[0]] = w
-		if name, _, sub := strings.Cut(f[0], "/"); sub && out[name] == nil {
-			out[name] = nil // has subcommands only
+		for name := range strings.SplitSeq(f[0], ",") {
+			out[name] = w
+			for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
+				if up := name[:i]; out[up] == nil {
+					out[up] = nil // has subcommands only
+				}
+			}
 		}
 	}
 	return out

@@ -1,4 +1,4 @@
-package shellsyntax
+package source
 
 import (
 	"fmt"
@@ -7,27 +7,33 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
-// checkRaw looks at the text itself for characters that hide, reorder or split what a person
+// Hidden is a character that a person does not see as it is.
+type Hidden struct {
+	Text string // a sentence for people
+	At   int    // byte offset
+}
+
+// Invisible looks at the text itself for characters that hide, reorder or split what a person
 // reads. Ordinary letters of any script are fine.
-func checkRaw(text string) []Problem {
+func Invisible(text string) []Hidden {
 	if isPrintableASCII(text) {
 		return nil
 	}
-	var out []Problem
+	var out []Hidden
 	quote := byte(0) // the open quote, as far as blanks are concerned
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf {
 			quote = nextQuote(quote, text, i)
 			if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
-				out = append(out, Problem{Invisible, "the command holds the control character " + controlName(c), i})
+				out = append(out, Hidden{"the command holds the control character " + controlName(c), i})
 			}
 			i++
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(text[i:])
 		if why := suspicious(r, n, quote != 0); why != "" {
-			out = append(out, Problem{Invisible, why, i})
+			out = append(out, Hidden{why, i})
 		}
 		i += n
 		if len(out) >= 20 {

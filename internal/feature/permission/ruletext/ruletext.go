@@ -1,4 +1,8 @@
-package permission
+// Package ruletext reads what a rule about shell commands says into the spelling that commands are compared in, and matches texts with "*".
+// It decides nothing.
+//
+// Begin with [ParseShell] and [Wildcard].
+package ruletext
 
 import (
 	"strings"
@@ -7,23 +11,25 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 )
 
-// shellText is the specifier of a shell rule in the spelling that commands are compared in.
-type shellText struct {
-	pattern wildcard              // canonical, every "*" a wildcard
-	exact   string                // canonical, quoted stars literal; empty when a star stands outside of quotes
-	raw     wildcard              // as written, blanks collapsed
-	first   string                // canonical first word; empty when it holds a wildcard
-	spans   bool                  // holds operators of the shell, so that no single command can match
-	quoted  bool                  // as written differs from canonical
-	options *cmdline.NamedOptions // the options it names; nil: none
+// Shell is the specifier of a shell rule in the spelling that commands are compared in.
+type Shell struct {
+	Pattern Wildcard              // canonical, every "*" a Wildcard
+	Exact   string                // canonical, quoted stars literal; empty when a star stands outside of quotes
+	Raw     Wildcard              // as written, blanks collapsed
+	First   string                // canonical first word; empty when it holds a Wildcard
+	Spans   bool                  // holds operators of the shell, so that no single command can match
+	Quoted  bool                  // as written differs from canonical
+	Options *cmdline.NamedOptions // the options it names; nil: none
+	Program Wildcard              // the first word, when it holds letters and a Wildcard
+	Others  []string              // the words after the first that are neither options nor hold a Wildcard
 }
 
-// star stands for a wildcard inside a canonical text: a byte that no text of a settings file holds.
+// star stands for a Wildcard inside a canonical text: a byte that no text of a settings file holds.
 const star = cmdline.Star
 
-// parseShellText brings a specifier into canonical form. It knows quotes and backslashes as the
+// ParseShell brings a specifier into canonical form. It knows quotes and backslashes as the
 // shell does; text with open quotes is kept as it stands.
-func parseShellText(spec string) shellText {
+func ParseShell(spec string) Shell {
 	spec = strings.TrimSpace(spec)
 	if strings.HasSuffix(spec, ":*") {
 		spec = spec[:len(spec)-2] + " *"
@@ -31,25 +37,41 @@ func parseShellText(spec string) shellText {
 	spec = strings.ReplaceAll(spec, "\\\n", " ")
 	r := ruleReader{text: spec}
 	words := r.words()
-	out := shellText{spans: r.spans, quoted: r.quoted}
+	out := Shell{Spans: r.spans, Quoted: r.quoted}
 	collapsed := strings.Join(strings.Fields(spec), " ")
-	out.raw = newWildcard(strings.Split(collapsed, "*"))
+	out.Raw = NewWildcard(strings.Split(collapsed, "*"))
 	if r.open {
-		out.pattern = out.raw
+		out.Pattern = out.Raw
 		return out
 	}
 	canon := strings.Join(words, " ")
-	out.pattern = newWildcard(strings.Split(strings.ReplaceAll(canon, quotedStar, star), star))
+	out.Pattern = NewWildcard(strings.Split(strings.ReplaceAll(canon, quotedStar, star), star))
 	if !strings.Contains(canon, star) {
-		out.exact = strings.ReplaceAll(canon, quotedStar, `\*`)
+		out.Exact = strings.ReplaceAll(canon, quotedStar, `\*`)
 	}
-	if !out.spans {
-		out.options = cmdline.NewNamedOptions(words)
+	if !out.Spans {
+		out.Options = cmdline.NewNamedOptions(words)
 	}
 	if len(words) > 0 && !strings.Contains(words[0], star) && !strings.Contains(words[0], quotedStar) {
-		out.first = words[0]
+		out.First = words[0]
 	}
+	out.names(words)
 	return out
+}
+
+// names notes the program that a rule is about, and the further words that a command of it would have to hold.
+func (t *Shell) names(words []string) {
+	if len(words) == 0 || t.Spans {
+		return
+	}
+	if t.First == "" && strings.Trim(words[0], star+quotedStar) != "" {
+		t.Program = NewWildcard(strings.Split(words[0], star))
+	}
+	for _, w := range words[1:] {
+		if !strings.HasPrefix(w, "-") && !strings.ContainsAny(w, star+quotedStar) {
+			t.Others = append(t.Others, w)
+		}
+	}
 }
 
 const quotedStar = "\x01"
