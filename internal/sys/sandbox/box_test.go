@@ -104,6 +104,9 @@ func TestFullLevelIsHere(t *testing.T) {
 	if st.Level != sandbox.Full {
 		t.Fatalf("not the full level:\n%s", st.Table())
 	}
+	if !strings.Contains(st.Table(), "made at once by the helper") {
+		t.Errorf("bubblewrap makes the mounts one by one:\n%s", st.Table())
+	}
 	if !strings.Contains(st.Table(), "on (bubblewrap)") || len(st.Checks) != 7 {
 		t.Errorf("%s", st.Table())
 	}
@@ -121,6 +124,24 @@ func TestRunsInside(t *testing.T) {
 	}
 	if names, _ := filepath.Glob(filepath.Join(c.dir, ".*")); len(names) != 0 {
 		t.Errorf("stubs are left: %v", names)
+	}
+}
+
+// The devices are those that programs need, with terminals of the sandbox's own, and nothing is made beside
+// them.
+func TestDevicesInside(t *testing.T) {
+	c := newCell(t)
+	out, exit, _ := c.run(`ls -A /dev | tr '\n' ' '; head -c 3 /dev/zero | wc -c; echo gone > /dev/null; echo no > /dev/full
+head -c 4 /dev/urandom | wc -c; echo shared > /dev/shm/x; cat /dev/shm/x; echo piped | cat /dev/stdin
+ls -A /dev/pts | tr '\n' ' '; script -qec 'tty; stty size > /dev/null && echo terminal' /dev/null
+touch /dev/x; rm /dev/null; mknod /dev/shm/y c 1 3; true`)
+	for _, want := range []string{
+		"core fd full null ptmx pts random shm stderr stdin stdout tty urandom zero 3\n", "write error: No space left on device", "\n4\nshared\npiped\nptmx ",
+		"/dev/pts/0\r\nterminal\r\n", "touch: cannot touch '/dev/x': Read-only file system", "rm: cannot remove '/dev/null'", "mknod: /dev/shm/y: Operation not permitted",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in it, exit %+v:\n%s", want, exit, out)
+		}
 	}
 }
 

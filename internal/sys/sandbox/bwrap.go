@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/mount"
 )
 
 // helperInside is where the helper lies in the sandbox: on the empty /run, so that no rule hides it.
@@ -30,22 +32,16 @@ type bwrapJob struct {
 	helperArgs []string
 }
 
-// step is one mount. Parents come before what lies in them; later ones lie on top.
-type step struct {
-	Kind mountKind `json:"k"`
-	Path string    `json:"p"`
-	From string    `json:"f,omitempty"` // what is mounted there; empty: the path itself
-	Size int64     `json:"s,omitempty"` // of memory, in bytes; 0: the system's bound
-}
-
 // args is the command line, without the program's name. steps are left to the helper if it makes them.
-func (j bwrapJob) args(steps []step) []string {
+func (j bwrapJob) args(steps []mount.Step) []string {
 	a := []string{"--ro-bind", "/", "/"}
 	if j.plan.free || slices.Contains(j.plan.write, "/") {
 		a[0] = "--bind"
 	}
-	a = append(a, "--dev", "/dev")
-	if j.noUserns && j.tmpSize > 0 { // memory too, and devices alone are written to in the rest
+	if !j.mounts {
+		a = append(a, "--dev", "/dev")
+	}
+	if !j.mounts && j.noUserns && j.tmpSize > 0 { // memory too, and devices alone are written to in the rest
 		a = append(a, "--size", strconv.FormatInt(j.tmpSize, 10), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
 	}
 	if j.nested {
@@ -58,7 +54,7 @@ func (j bwrapJob) args(steps []step) []string {
 	if !j.mounts {
 		helper = helperInside
 		for _, s := range steps {
-			a = append(a, s.args()...)
+			a = append(a, mountArgs(s)...)
 		}
 	}
 	a = append(a, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
@@ -83,49 +79,49 @@ func (j bwrapJob) args(steps []step) []string {
 	return append(a, j.helperArgs...)
 }
 
-// args are the arguments of bubblewrap for a mount.
-func (s step) args() []string {
+// mountArgs are the arguments of bubblewrap for a mount.
+func mountArgs(s mount.Step) []string {
 	switch s.Kind {
-	case memory:
+	case mount.Memory:
 		if s.Size > 0 {
 			return []string{"--size", strconv.FormatInt(s.Size, 10), "--tmpfs", s.Path}
 		}
 		return []string{"--tmpfs", s.Path}
-	case bindRW:
+	case mount.Writable:
 		return []string{"--bind", cmp.Or(s.From, s.Path), s.Path}
 	}
 	return []string{"--ro-bind", cmp.Or(s.From, s.Path), s.Path}
 }
 
 // steps are the mounts, in order.
-func (j bwrapJob) steps() ([]step, error) {
+func (j bwrapJob) steps() ([]mount.Step, error) {
 	size := j.tmpSize
 	if !j.noUserns && !j.mounts {
 		size = 0 // an older bubblewrap cannot bound it
 	}
-	out := []step{{Kind: memory, Path: "/run", Size: size / 16}}
+	out := []mount.Step{{Kind: mount.Memory, Path: "/run", Size: size / 16}}
 	if !j.plan.free {
-		out = append(out, step{Kind: memory, Path: "/tmp", Size: size})
+		out = append(out, mount.Step{Kind: mount.Memory, Path: "/tmp", Size: size})
 		for _, path := range append([]string{"/run/current-system"}, j.show...) { // programs of some systems
 			if (within(path, "/tmp") || within(path, "/run")) && !j.plan.writable(path) && j.exists(path) {
-				out = append(out, step{Kind: bindRO, Path: path})
+				out = append(out, mount.Step{Kind: mount.ReadOnly, Path: path})
 			}
 		}
 	}
-	self := step{Kind: bindRO, Path: helperInside, From: j.helper}
+	self := mount.Step{Kind: mount.ReadOnly, Path: helperInside, From: j.helper}
 	if j.mounts {
 		self.From = "/proc/self/exe"
 	}
 	out = append(out, self)
 	if !j.plan.free {
 		for _, m := range j.plan.mounted {
-			s := step{Kind: m.kind, Path: m.path}
-			if m.kind == hideDir || m.kind == hideFile {
-				from, err := j.standIn(m.path, m.kind == hideDir, j.plan.ways(m))
+			s := mount.Step{Kind: m.kind, Path: m.path}
+			if m.kind == mount.HiddenDir || m.kind == mount.HiddenFile {
+				from, err := j.standIn(m.path, m.kind == mount.HiddenDir, j.plan.ways(m))
 				if err != nil {
 					return nil, err
 				}
-				s = step{Kind: bindRO, Path: m.path, From: from}
+				s = mount.Step{Kind: mount.ReadOnly, Path: m.path, From: from}
 			}
 			if m.path != "/" {
 				out = append(out, s)
@@ -136,7 +132,7 @@ func (j bwrapJob) steps() ([]step, error) {
 }
 
 // switches make the kernel's switches in /proc read-only: for a root caller they would be the machine's.
-func (j bwrapJob) switches() []step {
+func (j bwrapJob) switches() []mount.Step {
 	if j.nested {
 		return nil // all of it is
 	}
@@ -144,10 +140,10 @@ func (j bwrapJob) switches() []step {
 	if j.root { // bubblewrap itself covers irq, bus and sysrq-trigger where they could be written
 		paths = append(paths, "/proc/sysrq-trigger", "/proc/fs", "/proc/acpi", "/proc/scsi")
 	}
-	var out []step
+	var out []mount.Step
 	for _, p := range paths {
 		if j.exists(p) {
-			out = append(out, step{Kind: bindRO, Path: p})
+			out = append(out, mount.Step{Kind: mount.ReadOnly, Path: p})
 		}
 	}
 	return out

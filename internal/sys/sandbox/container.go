@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/mount"
 )
 
 // Engine is a container engine with the command line of docker: docker itself, or podman.
@@ -205,20 +206,20 @@ func (j containerJob) mounts() ([]string, error) {
 	}
 	for _, m := range j.plan.mounted {
 		switch m.kind {
-		case bindRW:
+		case mount.Writable:
 			errs = append(errs, bind(m.path, m.path, ""))
-		case bindRO:
+		case mount.ReadOnly:
 			errs = append(errs, bind(m.path, m.path, ",readonly"))
-		case hideDir, hideFile:
+		case mount.HiddenDir, mount.HiddenFile:
 			if !j.plan.writable(m.path) && !slices.ContainsFunc(shown, func(s string) bool { return within(m.path, s) }) {
 				continue // what lies outside is not there at all
 			}
-			from, err := j.standIn(m.path, m.kind == hideDir, j.plan.ways(m))
+			from, err := j.standIn(m.path, m.kind == mount.HiddenDir, j.plan.ways(m))
 			if err == nil {
 				err = bind(from, m.path, ",readonly")
 			}
 			errs = append(errs, err)
-		case memory:
+		case mount.Memory:
 		}
 	}
 	return out, errors.Join(errs...)

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/myelin-agent/myelin/internal/sys/proc"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/mount"
 )
 
 // helperArg is the argument by which [HelperMain] knows that it is meant.
@@ -39,10 +40,11 @@ type orders struct {
 	Name    string   `json:"name,omitempty"`  // what the program is called by; empty: its path
 	Alone   bool     `json:"alone,omitempty"` // nothing but Landlock and our own filter confines
 
-	Mounts      []step `json:"mounts,omitempty"`      // the file system, to be made before anything else; empty: it is made
-	Dir         string `json:"dir,omitempty"`         // the working directory in it
-	Nested      bool   `json:"nested,omitempty"`      // /proc is that of a container
-	UnixSockets bool   `json:"unixSockets,omitempty"` // local sockets may be made
+	Mounts      []mount.Step `json:"mounts,omitempty"`      // the file system, to be made before anything else; empty: it is made
+	Shared      int64        `json:"shared,omitempty"`      // bytes of memory that programs may share
+	Dir         string       `json:"dir,omitempty"`         // the working directory in it
+	Nested      bool         `json:"nested,omitempty"`      // /proc is that of a container
+	UnixSockets bool         `json:"unixSockets,omitempty"` // local sockets may be made
 }
 
 // trials is what the probe is told, as JSON.

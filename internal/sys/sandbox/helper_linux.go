@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/myelin-agent/myelin/internal/sys/sandbox/hostproxy"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/mount"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox/seccomp"
 )
 
@@ -148,7 +149,7 @@ func (o orders) confine() error {
 	if !made {
 		return nil
 	}
-	if err := dropCapabilities(); err != nil {
+	if err := mount.DropCapabilities(); err != nil {
 		return err
 	}
 	prog, err := seccomp.Full(o.UnixSockets)
@@ -161,11 +162,11 @@ func (o orders) confine() error {
 // makeFiles makes the file system and enters the working directory in it.
 func (o orders) makeFiles() error {
 	if !o.Nested { // there /proc is somebody else's
-		if err := closeNamespaces(); err != nil {
+		if err := mount.CloseNamespaces(); err != nil {
 			return err
 		}
 	}
-	if err := o.mount(); err != nil {
+	if err := mount.Make(o.Shared, o.Mounts); err != nil {
 		return err
 	}
 	if err := os.Chdir(o.Dir); err != nil {

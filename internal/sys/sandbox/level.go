@@ -56,6 +56,13 @@ func (s Status) Table() string {
 	if s.Version != "" {
 		fmt.Fprintf(&b, "%-36s %s\n", s.Backend, s.Version)
 	}
+	if s.Level == Full {
+		by := "made at once by the helper"
+		if !s.Mounts {
+			by = "made one by one by bubblewrap: slower with many writable folders"
+		}
+		fmt.Fprintf(&b, "%-36s %s\n", "mounts", by)
+	}
 	abi := "none"
 	if s.ABI > 0 {
 		abi = fmt.Sprintf("ABI %d", s.ABI)

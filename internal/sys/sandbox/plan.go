@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/myelin-agent/myelin/internal/sys/sandbox/mount"
 )
 
 // plan is a config brought to the paths of this moment: links resolved, wildcards expanded, what is
@@ -29,7 +31,7 @@ type plan struct {
 	restored int64             // bytes of them that the check would have to bring back
 	links    map[string]string // links on the way to guards when it was made, and where they lead
 	whole    map[string]bool   // guards that a mount holds with all they have in them
-	mounted  []mount           // the steps of making the file system
+	mounted  []place           // the steps of making the file system
 	hide     []string          // may not be read, exist
 	closed   []string          // those of them that seem empty
 	reopen   []string          // readable again inside hide
@@ -274,28 +276,17 @@ func (p *plan) between(path string) []string {
 	return out
 }
 
-// mount is one step of making the file system of the program.
-type mount struct {
-	kind mountKind
+// place is a path of the program's file system at which something is mounted.
+type place struct {
+	kind mount.Kind
 	path string
 }
 
-type mountKind int
-
-// The kinds, in order of what wins at the same path.
-const (
-	bindRW   mountKind = iota // writable
-	bindRO                    // as it is, read-only
-	hideDir                   // a folder in which names are seen and nothing can be opened
-	hideFile                  // a file that cannot be opened
-	memory                    // an empty folder in memory
-)
-
 // mounts lists the steps, parents before what lies in them. Guards that a mount holds need not be looked
 // into afterwards.
-func (p *plan) mounts() []mount {
-	at := map[string]mountKind{}
-	put := func(kind mountKind, path string) {
+func (p *plan) mounts() []place {
+	at := map[string]mount.Kind{}
+	put := func(kind mount.Kind, path string) {
 		if old, ok := at[path]; !ok || kind > old {
 			at[path] = kind
 		}
@@ -305,9 +296,9 @@ func (p *plan) mounts() []mount {
 	}
 	p.protect(at)
 	for _, h := range p.hide {
-		kind := hideFile
+		kind := mount.HiddenFile
 		if isDir(h) {
-			kind = hideDir
+			kind = mount.HiddenDir
 		}
 		put(kind, h)
 		for _, dir := range p.between(h) { // else it is renamed, and the rule does not know what lies in it any more
@@ -315,26 +306,26 @@ func (p *plan) mounts() []mount {
 		}
 	}
 	for _, r := range p.reopen {
-		kind := bindRO
+		kind := mount.ReadOnly
 		if p.writable(r) {
 			kind = p.bindKind(r)
 		}
 		put(kind, r)
 	}
-	out := make([]mount, 0, len(at))
+	out := make([]place, 0, len(at))
 	for path, kind := range at {
 		if !p.covered(path, kind) {
-			out = append(out, mount{kind, path})
+			out = append(out, place{kind, path})
 		}
 	}
-	slices.SortFunc(out, func(a, b mount) int {
+	slices.SortFunc(out, func(a, b place) int {
 		return cmp.Or(strings.Count(a.path, "/")-strings.Count(b.path, "/"), strings.Compare(a.path, b.path))
 	})
 	return out
 }
 
 // protect mounts guards, the most important first, as far as mostMounts goes.
-func (p *plan) protect(at map[string]mountKind) {
+func (p *plan) protect(at map[string]mount.Kind) {
 	left := mostMounts
 	p.whole = map[string]bool{}
 	for _, g := range p.inOrder() {
@@ -355,7 +346,7 @@ func (p *plan) protect(at map[string]mountKind) {
 				continue
 			}
 		}
-		steps := map[string]mountKind{path: bindRO}
+		steps := map[string]mount.Kind{path: mount.ReadOnly}
 		for _, dir := range p.between(path) {
 			steps[dir] = p.bindKind(dir)
 		}
@@ -386,12 +377,12 @@ func (p *plan) mustMount(g guard) bool {
 
 // bindKind is how a path inside a writable root is bound: what was cut out of it stays so below, but
 // for the temporary folders.
-func (p *plan) bindKind(path string) mountKind {
+func (p *plan) bindKind(path string) mount.Kind {
 	cut := slices.ContainsFunc(p.denied, func(d guard) bool { return within(path, d.path) })
 	if cut && !slices.ContainsFunc(p.temp, func(t string) bool { return within(path, t) }) {
-		return bindRO
+		return mount.ReadOnly
 	}
-	return bindRW
+	return mount.Writable
 }
 
 // held is what lies at a path on which a mount was made. It is kept open, so that its number is not
@@ -405,7 +396,7 @@ type held struct {
 func (p *plan) hold() {
 	p.held = map[string]held{}
 	for _, m := range p.mounted {
-		if m.kind != bindRO {
+		if m.kind != mount.ReadOnly {
 			continue
 		}
 		if h, err := openHeld(m.path); err == nil {
@@ -436,8 +427,8 @@ func (p *plan) byOthers(path string) bool {
 }
 
 // ways lists what of a hidden folder can be reached all the same.
-func (p *plan) ways(m mount) []string {
-	if m.kind != hideDir {
+func (p *plan) ways(m place) []string {
+	if m.kind != mount.HiddenDir {
 		return nil
 	}
 	var out []string
@@ -450,7 +441,7 @@ func (p *plan) ways(m mount) []string {
 }
 
 // covered reports whether a mount would lie in a hidden folder, where there is nothing to bind to.
-func (p *plan) covered(path string, kind mountKind) bool {
+func (p *plan) covered(path string, kind mount.Kind) bool {
 	for _, h := range p.hide {
 		if path == h || !within(path, h) {
 			continue

@@ -120,13 +120,11 @@ func (b *Box) probeBwrap(ctx context.Context, cfg Config, st *Status) error {
 		return errors.Join(fmt.Errorf("%w: %s --version does not answer", ErrUnavailable, path), err)
 	}
 	st.Version = strings.TrimPrefix(strings.TrimSpace(out.String()), "bubblewrap ")
-	// Bubblewrap leaves the helper the right to mount only where it need not be another user for that.
-	if st.Mounts = os.Getuid() == 0; st.Mounts {
-		if b.tryProfile(ctx, cfg, Full, st) == nil {
-			return nil
-		}
-		st.Mounts = false
+	st.Mounts = true
+	if err = b.tryProfile(ctx, cfg, Full, st); err == nil {
+		return nil
 	}
+	st.Mounts, st.Checks = false, nil
 	return b.tryProfile(ctx, cfg, Full, st)
 }
 

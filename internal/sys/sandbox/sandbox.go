@@ -8,7 +8,7 @@
 // in TestMain): it is its own helper inside the sandbox.
 //
 // On Linux bubblewrap makes the namespaces (bwrap.go), the mounts come from it or, where it leaves that to
-// the helper, from the kernel's own calls (mounts_linux.go), a system call filter of our own
+// the helper, from the kernel's own calls (package mount), a system call filter of our own
 // (package seccomp) and Landlock lie under it, and the network is a proxy run by this process
 // (package hostproxy): the helper inside makes the listening sockets in the sandbox's own network and hands
 // them out (helper_linux.go). Where bubblewrap cannot run, Landlock and the filter alone give a

@@ -177,6 +177,7 @@ func (c *Command) prepareBwrap(spec *proc.Spec, o *orders, theirs *os.File) erro
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if job.mounts {
+		o.Shared = job.tmpSize
 		o.Mounts, o.Dir, o.Nested, o.UnixSockets = steps, dir, c.cfg.Nested, c.cfg.UnixSockets
 	}
 	told, err := o.file()
