@@ -37,6 +37,7 @@ func (s *Session) engineConfig(t *turn) engine.Config {
 		},
 		Late:    s.late,
 		Keep:    func(history []msg.Message) { s.history = history },
+		Kept:    &s.kept,
 		Agent:   s.rooms.scope,
 		Effects: s.rooms.clock.Effects,
 		Limits: engine.Limits{
@@ -121,7 +122,7 @@ func (s *Session) shape(t *turn) func(context.Context, []msg.Message, engine.Pre
 		s.remember(history)
 		if err == nil {
 			t.view = v.Messages
-			v.Messages, err = s.rooms.instructions.inFront(ctx, v.Messages)
+			v.Messages, err = s.rooms.instructions.prompt.InFront(ctx, v.Messages)
 		}
 		return v, err
 	}

@@ -152,16 +152,6 @@ func (i *instructions) tell(files []memory.File) {
 	}()
 }
 
-// inFront puts the background in front of what is sent. It belongs to no turn and is in no transcript.
-func (i *instructions) inFront(ctx context.Context, messages []msg.Message) ([]msg.Message, error) {
-	blocks, err := i.prompt.Background(ctx)
-	if err != nil || len(blocks) == 0 {
-		return messages, err
-	}
-	first := msg.Message{ID: "background", Role: msg.User, Origin: msg.FromHarness, Content: blocks}
-	return append([]msg.Message{first}, messages...), nil
-}
-
 // with adds to the result of a call on a file the instruction files that belong to it.
 func (i *instructions) with(call tool.Call, r tool.Result) tool.Result {
 	t := i.pool.Tool(call.Name)

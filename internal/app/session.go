@@ -37,6 +37,7 @@ type Session struct {
 	closed  error // set in closing
 
 	history []msg.Message // of the conversation; only the worker touches it
+	kept    engine.Kept   // of the conversation, by its runs; likewise
 
 	thinking atomic.Pointer[int] // budget in tokens; nil: default
 	prompts  atomic.Int64        // user messages so far

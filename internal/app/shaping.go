@@ -28,7 +28,7 @@ func (s *Session) shapingConfig() shaping.Config {
 			}
 			// Beside the instructions at its end the request is the conversation's own, for the cache.
 			req.System, req.Tools = system, engine.Describe(s.rooms.pool.Offer())
-			if req.Messages, err = s.rooms.instructions.inFront(ctx, req.Messages); err != nil {
+			if req.Messages, err = s.rooms.instructions.prompt.InFront(ctx, req.Messages); err != nil {
 				return nil, err
 			}
 			return s.rooms.models.ask(ctx, s.rooms.models.now(), req, "")

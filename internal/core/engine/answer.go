@@ -156,10 +156,10 @@ func (st *streaming) take(e any) {
 	switch e := e.(type) {
 	case provider.Start:
 		st.started, st.response, st.usage = true, e.ID, e.Usage
-		if st.response == "" || st.responses[st.response] { // an id from outside is no identity
+		if st.response == "" || st.kept.responses[st.response] { // an id from outside is no identity
 			st.response = st.cfg.Effects.NewID()
 		}
-		st.responses[st.response] = true
+		st.kept.responses[st.response] = true
 		st.emit(proto.AnswerStarted{
 			Response: st.response, Model: st.name, Usage: e.Usage,
 			TTFTMS: st.cfg.Effects.Now().Sub(st.began).Milliseconds(),
@@ -231,10 +231,10 @@ func (st *streaming) identify(c msg.ToolCall) msg.ToolCall {
 	if c.ID == "" {
 		c.ID = "call_" + st.cfg.Effects.NewID()
 	}
-	for n, id := 2, c.ID; st.ids[c.ID]; n++ {
+	for n, id := 2, c.ID; st.kept.ids[c.ID]; n++ {
 		c.ID = fmt.Sprintf("%s_%d", id, n)
 	}
-	st.ids[c.ID] = true
+	st.kept.ids[c.ID] = true
 	if len(c.Input) == 0 {
 		c.Input = json.RawMessage("{}")
 	}

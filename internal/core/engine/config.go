@@ -64,6 +64,9 @@ type Config struct {
 	Late func(tool.Done)
 	// Keep is told the history as it stands when the run ends, however it ends.
 	Keep func(history []msg.Message)
+	// Kept is what the runs of one conversation know of it, so that a turn pays for what is new. A run with
+	// it grows the history it is handed in its place. Nil: this run begins from nothing.
+	Kept *Kept
 	// Lane is the lane requests are made in; empty: main.
 	Lane provider.Lane
 	// Agent is the scope calls run in.

@@ -47,7 +47,7 @@ func (r *run) loop(s state) (state, proto.Ended) {
 		// 8 · is executed, while the answer still streams (execute.go).
 		request := provider.Request{
 			Lane: r.cfg.Lane, System: system, Tools: Describe(tools), Options: opts,
-			Messages: msg.Sendable(view, msg.Bounds{}),
+			Messages: r.kept.sendable.Sendable(view),
 		}
 		if r.cfg.Admit != nil {
 			if end := r.cfg.Admit(model.Info(), request); end != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -39,14 +40,13 @@ func Run(ctx context.Context, cfg Config, history []msg.Message) iter.Seq2[proto
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		r := &run{cfg: cfg, ctx: ctx, cancel: cancel, yield: yield, ids: map[string]bool{}, responses: map[string]bool{}}
-		for _, c := range msg.Calls(history...) {
-			r.ids[c.ID] = true
+		r := &run{cfg: cfg, ctx: ctx, cancel: cancel, yield: yield, kept: cfg.Kept}
+		if r.kept == nil {
+			r.kept, history = &Kept{}, slices.Clip(history)
 		}
-		for _, m := range history {
-			r.responses[m.Response] = true
-		}
-		s, ended := r.loop(state{history: history[:len(history):len(history)]})
+		r.kept.begin(history)
+		s, ended := r.loop(state{history: history})
+		r.kept.seen = msg.PrefixOf(s.history)
 		if cfg.Keep != nil {
 			cfg.Keep(s.history)
 		}
@@ -63,14 +63,13 @@ func Run(ctx context.Context, cfg Config, history []msg.Message) iter.Seq2[proto
 
 // run is one call of Run. Only its goroutine touches it.
 type run struct {
-	cfg       Config
-	ctx       context.Context // ends with the turn
-	cancel    context.CancelCauseFunc
-	yield     func(proto.Event, error) bool
-	stopped   bool            // the reader broke off: yield nothing more
-	fail      error           // ours, ends the run
-	ids       map[string]bool // call ids of this conversation
-	responses map[string]bool // ids of the answers of this conversation
+	cfg     Config
+	ctx     context.Context // ends with the turn
+	cancel  context.CancelCauseFunc
+	yield   func(proto.Event, error) bool
+	stopped bool  // the reader broke off: yield nothing more
+	fail    error // ours, ends the run
+	kept    *Kept
 }
 
 // emit yields an event, unless the run has failed. A reader that breaks off interrupts the run.

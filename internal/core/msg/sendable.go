@@ -2,6 +2,7 @@ package msg
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -37,24 +38,46 @@ const (
 // unique; no block is empty; text is valid UTF-8; pictures and results keep within the bounds. What
 // cannot stay in its place becomes a text note, so nothing disappears silently. The input is not
 // changed. Sendable of a sendable history returns an equal one. Origin and Response are not kept.
+//
+// Who makes a conversation sendable again and again while it grows uses a [Normaliser].
 func Sendable(history []Message, bounds Bounds) []Message {
-	b := bounds.withDefaults()
-	msgs := make([]Message, 0, len(history))
+	out := ended(begun(newPairing(nil).normalise(clean(history, bounds.withDefaults()))))
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// clean repairs the blocks of all messages, and leaves out what says nothing.
+func clean(history []Message, b Bounds) []Message {
+	msgs := make([]Message, 0, len(history)+1) // pair may add one
 	for _, m := range history {
 		if m.Content = cleanBlocks(m.Role, m.Content, b); len(m.Content) > 0 {
 			msgs = append(msgs, m)
 		}
 	}
-	msgs = join(pair(join(dropBareThinking(gather(msgs)))))
-	if len(msgs) == 0 {
-		return nil
+	return msgs
+}
+
+// begun lets a user speak first.
+func begun(msgs []Message) []Message {
+	if len(msgs) > 0 && msgs[0].Role != User {
+		return append([]Message{{Role: User, Content: []Block{Text{cutBeginning}}}}, msgs...)
 	}
-	if msgs[0].Role != User {
-		msgs = append([]Message{{Role: User, Content: []Block{Text{cutBeginning}}}}, msgs...)
+	return msgs
+}
+
+// ended lets a user speak last.
+func ended(msgs []Message) []Message {
+	if n := len(msgs); n > 0 && msgs[n-1].Role != User {
+		return append(msgs, Message{Role: User, Content: []Block{Text{goOn}}})
 	}
-	if msgs[len(msgs)-1].Role != User {
-		msgs = append(msgs, Message{Role: User, Content: []Block{Text{goOn}}})
-	}
+	return msgs
+}
+
+// normalise orders messages that were cleaned.
+func (p *pairing) normalise(msgs []Message) []Message {
+	msgs = join(p.pair(join(dropBareThinking(gather(msgs)))))
 	for i := range msgs { // messages of several origins were joined
 		msgs[i].Origin, msgs[i].Response = FromHuman, ""
 	}
@@ -90,34 +113,50 @@ func gather(msgs []Message) []Message {
 // join merges neighbours of one role into one message.
 func join(msgs []Message) []Message {
 	out := msgs[:0]
+	own := false // the last content was copied, and may grow
 	for _, m := range msgs {
 		if n := len(out); n > 0 && out[n-1].Role == m.Role {
 			last := &out[n-1]
-			last.Content = append(last.Content[:len(last.Content):len(last.Content)], m.Content...)
+			if !own {
+				last.Content, own = slices.Clip(last.Content), true
+			}
+			last.Content = append(last.Content, m.Content...)
 			last.Stop, last.Usage = m.Stop, m.Usage
 			continue
 		}
-		out = append(out, m)
+		out, own = append(out, m), false
 	}
 	return out
 }
 
+// pairing puts calls and results together, and tells what of it later parts must know where a
+// conversation is normalised part by part.
+type pairing struct {
+	before *settled        // what stands before; nil: nothing
+	given  map[string]int  // how often an id was asked for, by calls of this part
+	called map[string]bool // ids of the calls of this part, as they came
+	lost   []string        // ids of calls of this part that have none
+}
+
+func newPairing(before *settled) *pairing {
+	return &pairing{before: before, given: map[string]int{}, called: map[string]bool{}}
+}
+
 // pair puts behind each message with calls exactly one result a call, in call order. It expects
 // alternating roles.
-func pair(msgs []Message) []Message {
+func (p *pairing) pair(msgs []Message) []Message {
 	results := collectResults(msgs)
-	seen := map[string]bool{}
 	out := msgs[:0]
 	for i := 0; i < len(msgs); i++ {
 		m := msgs[i]
 		if m.Role == User { // its results were taken by the calls they belong to
-			if m.Content = results.without(m.Content); len(m.Content) > 0 {
+			if m.Content = p.without(m.Content); len(m.Content) > 0 {
 				out = append(out, m)
 			}
 			continue
 		}
 		var answers []Block
-		m.Content, answers = results.answer(i, m.Content, seen)
+		m.Content, answers = p.answer(results, i, m.Content)
 		if len(answers) == 0 {
 			out = append(out, m)
 			continue
@@ -126,7 +165,7 @@ func pair(msgs []Message) []Message {
 		if i+1 < len(msgs) { // the user message that follows carries them in front
 			i++
 			reply.ID, reply.Time = msgs[i].ID, msgs[i].Time
-			reply.Content = append(reply.Content, results.without(msgs[i].Content)...)
+			reply.Content = append(reply.Content, p.without(msgs[i].Content)...)
 		}
 		out = append(out, m, reply)
 	}
@@ -154,8 +193,7 @@ func collectResults(msgs []Message) pending {
 	return p
 }
 
-// settle drops the results no call claims, so that without can tell them from claimed ones: what
-// stays in p is exactly what answer will hand out.
+// settle drops the results no call claims: what stays is what answer hands out.
 func (p pending) settle(msgs []Message) {
 	claims := map[string][]int{}
 	for i, m := range msgs {
@@ -180,15 +218,20 @@ func (p pending) settle(msgs []Message) {
 }
 
 // answer returns the content with unique call ids, and the results of its calls in order.
-func (p pending) answer(at int, content []Block, seen map[string]bool) (_, answers []Block) {
+func (p *pairing) answer(results pending, at int, content []Block) (_, answers []Block) {
 	content = append([]Block(nil), content...)
 	for i, b := range content {
 		c, ok := b.(ToolCall)
 		if !ok {
 			continue
 		}
-		r := p.take(at, c.ID)
-		c.ID = unique(c.ID, seen)
+		p.called[c.ID] = true
+		r, found := results.take(at, c.ID)
+		if !found {
+			p.lost = append(p.lost, c.ID)
+			r = ToolResult{IsError: true, Content: []Block{Text{lostResult}}}
+		}
+		c.ID = p.unique(c.ID)
 		r.CallID = c.ID
 		content[i] = c
 		answers = append(answers, r)
@@ -196,22 +239,19 @@ func (p pending) answer(at int, content []Block, seen map[string]bool) (_, answe
 	return content, answers
 }
 
-func (p pending) take(at int, id string) ToolResult {
+// take takes the first result of a call that stands behind it; those in front serve no later call.
+func (p pending) take(at int, id string) (_ ToolResult, found bool) {
 	for i, r := range p[id] {
-		if r.at > at && !isTaken(r) {
-			p[id][i].at = taken
-			return r.result
+		if r.at > at {
+			p[id] = p[id][i+1:]
+			return r.result, true
 		}
 	}
-	return ToolResult{CallID: id, IsError: true, Content: []Block{Text{lostResult}}}
+	return ToolResult{}, false
 }
 
-const taken = -1
-
-func isTaken(r placedResult) bool { return r.at == taken }
-
-// without returns the content without results; one that no call claims becomes a note.
-func (p pending) without(content []Block) []Block {
+// without returns the content without results; one of a call that does not stand before becomes a note.
+func (p *pairing) without(content []Block) []Block {
 	var out []Block
 	for _, b := range content {
 		r, ok := b.(ToolResult)
@@ -219,7 +259,7 @@ func (p pending) without(content []Block) []Block {
 			out = append(out, b)
 			continue
 		}
-		if _, claimed := p[r.CallID]; claimed {
+		if p.called[r.CallID] || p.before.has(r.CallID) {
 			continue
 		}
 		if text := TextOf(r.Content); text != "" {
@@ -229,16 +269,26 @@ func (p pending) without(content []Block) []Block {
 	return out
 }
 
-func unique(id string, seen map[string]bool) string {
+// unique returns an id that no call before was given.
+func (p *pairing) unique(id string) string {
 	if id == "" {
 		id = "call"
 	}
 	out := id
-	for n := 2; seen[out]; n++ {
+	for p.asked(out) > 0 {
+		n := p.asked(id) + 1
+		p.given[id] = n
 		out = fmt.Sprintf("%s_%d", id, n)
 	}
-	seen[out] = true
+	p.given[out] = 1
 	return out
+}
+
+func (p *pairing) asked(id string) int {
+	if n := p.given[id]; n > 0 || p.before == nil {
+		return n
+	}
+	return p.before.given[id]
 }
 
 // dropBareThinking removes thinking that ends an answer: it must stand before the text or call it

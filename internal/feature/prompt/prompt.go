@@ -77,6 +77,8 @@ type Prompt struct {
 	loaded     bool // background was loaded
 	fixed      []Item
 	texts      []Item
+	fronted    fronted
+	counted    counted
 }
 
 // New returns a prompt for one conversation.
@@ -236,23 +238,12 @@ func (p *Prompt) toolItem(tools []tool.Tool) (Item, int) {
 
 // conversation measures messages, results and summaries.
 func (p *Prompt) conversation(history []msg.Message) []Item {
-	var said, results, summary int
-	for _, m := range history {
-		n := msg.Size(m.Content)
-		switch m.Origin {
-		case msg.FromTool:
-			results += n
-		case msg.FromSummary:
-			summary += n
-		default:
-			said += n
-		}
-	}
+	c := p.count(history)
 	var out []Item
 	for _, part := range []struct {
 		source, label string
 		bytes         int
-	}{{"messages", "conversation", said}, {"results", "tool results", results}, {"summary", "summaries", summary}} {
+	}{{"messages", "conversation", c.said}, {"results", "tool results", c.results}, {"summary", "summaries", c.summary}} {
 		if part.bytes > 0 {
 			out = append(out, p.item(part.source, part.label, "", part.bytes))
 		}

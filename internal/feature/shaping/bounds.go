@@ -26,25 +26,47 @@ func (s *Shaper) Remember(made ...Replacement) {
 	for _, r := range made {
 		s.replaced[r.Call] = r
 	}
+	s.bounded = bounded{}
+}
+
+// bounded is what the first stage made of the rounds that are over.
+type bounded struct {
+	source       msg.Prefix
+	list         msg.Growing // empty: nothing had to be replaced so far
+	items, bytes int
 }
 
 // budget is the first stage: it bounds single results and the results of one round together. It
-// looks at sizes first, since it runs before each request and most rounds hold nothing large.
+// looks at sizes first, since most rounds hold nothing large, and at each round that is over once.
 func (s *Shaper) budget(history []msg.Message, _ engine.Pressure) (out []msg.Message, items, bytes int) {
-	e := editor{history: history}
+	k := &s.bounded
+	if !k.source.Begins(history) {
+		*k = bounded{}
+	}
+	at := k.source.Len()
+	e := editor{history: history[at:]}
 	least := s.leastLimit()
-	var names map[string]string
-	for from := 0; from < len(history); {
-		to, total, largest, known := s.measure(history, from)
+	last, ofLast := 0, 0 // where the newest round begins, and what was replaced in it
+	for from := 0; from < len(e.history); {
+		to, total, largest, known := s.measure(e.history, from)
+		last, ofLast = from, 0
 		if largest > least || total > s.cfg.Limits.Round || known {
-			if names == nil {
-				names = toolNames(history)
-			}
-			items += s.boundRound(&e, places(history, from, to), names)
+			ofLast = s.boundRound(&e, places(e.history, from, to), toolNames(e.history[from:to]))
 		}
+		items += ofLast
 		from = to
 	}
-	return e.out(), items, sizeDifference(history, e.out())
+	tail := e.out()
+	items, bytes = k.items+items, k.bytes+sizeDifference(e.history, tail)
+	if out = history; items > 0 {
+		if k.list.Len() == 0 {
+			k.list.Put(0, history[:at])
+		}
+		out = k.list.Put(at, tail)
+	}
+	k.source, k.items = msg.PrefixOf(history[:at+last]), items-ofLast
+	k.bytes += sizeDifference(e.history[:last], tail[:last])
+	return out, items, bytes
 }
 
 // leastLimit is the smallest bound of any tool.

@@ -153,6 +153,7 @@ func (s *Shaper) compact(ctx context.Context, history []msg.Message, r Request) 
 	s.mu.Lock()
 	s.tight = false // the next prompt that is too long may be tightened again
 	s.hide = newHidden()
+	clear(s.memos)
 	clear(s.noticed)
 	s.lastBytes, s.lastUsed, s.cutSilently = 0, 0, false
 	overhead := s.overhead

@@ -35,6 +35,7 @@ type hidden struct {
 	collapsed map[string]bool // finished turns, by id of the prompt
 	snipped   map[string]bool // likewise, left out whole
 	pinned    map[string]bool // brought back by a person
+	changes   int
 }
 
 func newHidden() hidden {
@@ -78,6 +79,7 @@ func (s *Shaper) snipMore(history []msg.Message, _ engine.Pressure) bool {
 		id := history[t.from].ID
 		if !s.hide.snipped[id] && !s.hide.pinned[id] {
 			s.hide.snipped[id], more = true, true
+			s.hide.changes++
 		}
 	}
 	return more
@@ -106,6 +108,7 @@ func (s *Shaper) clearMore(history []msg.Message, p engine.Pressure) bool {
 		id := p.result.CallID
 		if !s.hide.cleared[id] && !s.hide.pinned[id] && p.chars > len(clearedNote("", "")) {
 			s.hide.cleared[id], more = true, true
+			s.hide.changes++
 		}
 	}
 	return more
@@ -118,6 +121,7 @@ func (s *Shaper) collapseMore(history []msg.Message, _ engine.Pressure) bool {
 		id := history[t.from].ID
 		if !s.hide.collapsed[id] && !s.hide.pinned[id] {
 			s.hide.collapsed[id], more = true, true
+			s.hide.changes++
 		}
 	}
 	return more
@@ -125,7 +129,7 @@ func (s *Shaper) collapseMore(history []msg.Message, _ engine.Pressure) bool {
 
 // snip is the stage that leaves old turns out, with a marker for each run of them.
 func (s *Shaper) snip(history []msg.Message, _ engine.Pressure) (out []msg.Message, items, bytes int) {
-	return s.replaceTurns(history, s.hide.snipped, func(part []msg.Message) []msg.Message {
+	return s.replaceTurns("snip", history, s.hide.snipped, func(part []msg.Message) []msg.Message {
 		return []msg.Message{{
 			ID: "snipped-" + part[0].ID, Role: msg.User, Origin: msg.FromHarness, Time: part[0].Time,
 			Content: []msg.Block{msg.Text{Text: fmt.Sprintf("[An earlier turn of %d messages is left out here. It began with: %s]", len(part), opening(part[0]))}},
@@ -135,14 +139,21 @@ func (s *Shaper) snip(history []msg.Message, _ engine.Pressure) (out []msg.Messa
 
 // collapse is the stage that shows finished turns without their calls.
 func (s *Shaper) collapse(history []msg.Message, _ engine.Pressure) (out []msg.Message, items, bytes int) {
-	return s.replaceTurns(history, s.hide.collapsed, collapsedTurn)
+	return s.replaceTurns("collapse", history, s.hide.collapsed, collapsedTurn)
 }
 
 // replaceTurns shows turns by what stands for them. A turn that would not become shorter stays.
-func (s *Shaper) replaceTurns(history []msg.Message, which map[string]bool, by func([]msg.Message) []msg.Message) (out []msg.Message, items, bytes int) {
+func (s *Shaper) replaceTurns(name string, history []msg.Message, which map[string]bool, by func([]msg.Message) []msg.Message) (out []msg.Message, items, bytes int) {
 	if len(which) == 0 {
 		return history, 0, 0
 	}
+	if last := lastPrompt(history); last >= 0 && which[history[last].ID] { // a turn that still grows
+		return replaceTurns(history, which, by)
+	}
+	return s.keep(name, history, func() ([]msg.Message, int, int) { return replaceTurns(history, which, by) })
+}
+
+func replaceTurns(history []msg.Message, which map[string]bool, by func([]msg.Message) []msg.Message) (out []msg.Message, items, bytes int) {
 	at := 0
 	for _, t := range turnsOf(history) {
 		if !which[history[t.from].ID] {
@@ -213,6 +224,11 @@ func (s *Shaper) microcompact(history []msg.Message, _ engine.Pressure) (out []m
 	if len(s.hide.cleared) == 0 {
 		return history, 0, 0
 	}
+	return s.keep("microcompact", history, func() ([]msg.Message, int, int) { return s.clear(history) })
+}
+
+// clear shows the notes.
+func (s *Shaper) clear(history []msg.Message) (out []msg.Message, items, bytes int) {
 	e := editor{history: history}
 	names := toolNames(history)
 	for _, p := range places(history, 0, len(history)) {
@@ -308,6 +324,7 @@ func (s *Shaper) BringBack(id string) bool {
 	delete(s.hide.snipped, id)
 	if was {
 		s.hide.pinned[id] = true
+		s.hide.changes++
 	}
 	return was
 }

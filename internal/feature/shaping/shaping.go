@@ -121,6 +121,10 @@ type Shaper struct {
 	overhead int                    // tokens of system prompt and tools, as last told
 	working  bool                   // a compaction runs
 
+	bounded              bounded         // what the first stage made
+	memos                map[string]memo // what the others made, by name
+	baseSizes, viewSizes sizes
+
 	hide       hidden // what the stages leave out
 	sentHidden int    // bytes the stages left out of the last request
 	lastBytes  int    // of the last request that was measured
@@ -144,7 +148,7 @@ func New(cfg Config) *Shaper {
 	if cfg.NewID == nil {
 		cfg.NewID = uuid.NewString
 	}
-	return &Shaper{cfg: cfg, replaced: map[string]Replacement{}, ratios: map[string]float64{}, hide: newHidden(), told: map[string]int{}, noticed: map[string]bool{}}
+	return &Shaper{cfg: cfg, replaced: map[string]Replacement{}, ratios: map[string]float64{}, memos: map[string]memo{}, hide: newHidden(), told: map[string]int{}, noticed: map[string]bool{}}
 }
 
 // stage is one shaper. It returns the history as the next stage sees it, and what it saved; it
@@ -248,8 +252,8 @@ func (s *Shaper) view(history []msg.Message, p engine.Pressure) shaped {
 			v.events = append(v.events, proto.Shaped{Stage: st.name, Items: items, TokensSaved: v.saved[st.name]})
 		}
 	}
-	v.bytes = sizeOf(v.messages)
-	v.hidden = sizeOf(v.base) - v.bytes
+	v.bytes = s.viewSizes.of(v.messages, len(v.messages))
+	v.hidden = s.baseSizes.of(v.base, len(v.base)) - v.bytes
 	return v
 }
 

@@ -1,0 +1,54 @@
+package shaping
+
+import "github.com/myelin-agent/myelin/internal/core/msg"
+
+// A conversation only grows between two requests, so what was made of it and counted in it for the one is
+// kept for the next. All of it can be lost without harm.
+
+// memo is what a stage made of a conversation. What comes behind it the stage leaves as it is: it hides
+// nothing that was not there when the hiding was decided.
+type memo struct {
+	changes      int // of what is hidden, when it was made
+	source       msg.Prefix
+	made         int // messages that the source became
+	list         *msg.Growing
+	items, bytes int
+}
+
+// keep runs a stage, or goes on from what it made before.
+func (s *Shaper) keep(stage string, history []msg.Message, run func() ([]msg.Message, int, int)) (out []msg.Message, items, bytes int) {
+	m, ok := s.memos[stage]
+	if !ok || m.changes != s.hide.changes || !m.source.Begins(history) {
+		out, items, bytes = run()
+		m = memo{s.hide.changes, msg.PrefixOf(history), len(out), &msg.Growing{}, items, bytes}
+		m.list.Put(0, out)
+		s.memos[stage] = m
+	}
+	return m.list.Put(m.made, history[m.source.Len():]), m.items, m.bytes
+}
+
+// sizes are the sizes of the beginnings of a conversation.
+type sizes struct {
+	source msg.Prefix
+	sums   []int // of the first message, of the first two, …
+}
+
+// of is the size of the first n messages.
+func (z *sizes) of(messages []msg.Message, n int) int {
+	if !z.source.Begins(messages) {
+		*z = sizes{}
+	}
+	sum := 0
+	if have := len(z.sums); have > 0 {
+		sum = z.sums[have-1]
+	}
+	for _, m := range messages[len(z.sums):] {
+		sum += msg.Size(m.Content)
+		z.sums = append(z.sums, sum)
+	}
+	z.source = msg.PrefixOf(messages)
+	if n == 0 {
+		return 0
+	}
+	return z.sums[n-1]
+}
