@@ -15,14 +15,17 @@ type memo struct {
 	items, bytes int
 }
 
+// memos are the memos of the stages by name.
+type memos map[string]memo
+
 // keep runs a stage, or goes on from what it made before.
-func (s *Shaper) keep(stage string, history []msg.Message, run func() ([]msg.Message, int, int)) (out []msg.Message, items, bytes int) {
-	m, ok := s.memos[stage]
-	if !ok || m.changes != s.hide.changes || !m.source.Begins(history) {
+func (k memos) keep(stage string, changes int, history []msg.Message, run func() ([]msg.Message, int, int)) (out []msg.Message, items, bytes int) {
+	m, ok := k[stage]
+	if !ok || m.changes != changes || !m.source.Begins(history) {
 		out, items, bytes = run()
-		m = memo{s.hide.changes, msg.PrefixOf(history), len(out), &msg.Growing{}, items, bytes}
+		m = memo{changes, msg.PrefixOf(history), len(out), &msg.Growing{}, items, bytes}
 		m.list.Put(0, out)
-		s.memos[stage] = m
+		k[stage] = m
 	}
 	return m.list.Put(m.made, history[m.source.Len():]), m.items, m.bytes
 }

@@ -150,7 +150,7 @@ func (s *Shaper) replaceTurns(name string, history []msg.Message, which map[stri
 	if last := lastPrompt(history); last >= 0 && which[history[last].ID] { // a turn that still grows
 		return replaceTurns(history, which, by)
 	}
-	return s.keep(name, history, func() ([]msg.Message, int, int) { return replaceTurns(history, which, by) })
+	return s.memos.keep(name, s.hide.changes, history, func() ([]msg.Message, int, int) { return replaceTurns(history, which, by) })
 }
 
 func replaceTurns(history []msg.Message, which map[string]bool, by func([]msg.Message) []msg.Message) (out []msg.Message, items, bytes int) {
@@ -224,25 +224,22 @@ func (s *Shaper) microcompact(history []msg.Message, _ engine.Pressure) (out []m
 	if len(s.hide.cleared) == 0 {
 		return history, 0, 0
 	}
-	return s.keep("microcompact", history, func() ([]msg.Message, int, int) { return s.clear(history) })
-}
-
-// clear shows the notes.
-func (s *Shaper) clear(history []msg.Message) (out []msg.Message, items, bytes int) {
-	e := editor{history: history}
-	names := toolNames(history)
-	for _, p := range places(history, 0, len(history)) {
-		id := p.result.CallID
-		note := clearedNote(names[id], s.replaced[id].Path)
-		if !s.hide.cleared[id] || p.chars <= len(note) {
-			continue
+	return s.memos.keep("microcompact", s.hide.changes, history, func() (out []msg.Message, items, bytes int) {
+		e := editor{history: history}
+		names := toolNames(history)
+		for _, p := range places(history, 0, len(history)) {
+			id := p.result.CallID
+			note := clearedNote(names[id], s.replaced[id].Path)
+			if !s.hide.cleared[id] || p.chars <= len(note) {
+				continue
+			}
+			r := p.result
+			r.Content = []msg.Block{msg.Text{Text: note}}
+			e.set(p.message, p.block, r)
+			items++
 		}
-		r := p.result
-		r.Content = []msg.Block{msg.Text{Text: note}}
-		e.set(p.message, p.block, r)
-		items++
-	}
-	return e.out(), items, sizeDifference(history, e.out())
+		return e.out(), items, sizeDifference(history, e.out())
+	})
 }
 
 func clearedNote(tool, path string) string {

@@ -121,8 +121,8 @@ type Shaper struct {
 	overhead int                    // tokens of system prompt and tools, as last told
 	working  bool                   // a compaction runs
 
-	bounded              bounded         // what the first stage made
-	memos                map[string]memo // what the others made, by name
+	bounded              bounded // what the first stage made
+	memos                memos   // what the others made, by name
 	baseSizes, viewSizes sizes
 
 	hide       hidden // what the stages leave out
@@ -148,7 +148,7 @@ func New(cfg Config) *Shaper {
 	if cfg.NewID == nil {
 		cfg.NewID = uuid.NewString
 	}
-	return &Shaper{cfg: cfg, replaced: map[string]Replacement{}, ratios: map[string]float64{}, memos: map[string]memo{}, hide: newHidden(), told: map[string]int{}, noticed: map[string]bool{}}
+	return &Shaper{cfg: cfg, replaced: map[string]Replacement{}, ratios: map[string]float64{}, memos: memos{}, hide: newHidden(), told: map[string]int{}, noticed: map[string]bool{}}
 }
 
 // stage is one shaper. It returns the history as the next stage sees it, and what it saved; it
