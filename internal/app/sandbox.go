@@ -31,15 +31,17 @@ func HelperMain() (code int, handled bool) {
 func newConfiner(r *rooms) *confine.Confiner {
 	p := r.settings.places
 	return confine.New(confine.Given{
-		Context: r.ctx, Config: r.settings.now, Env: r.settings.env, Places: p, State: r.part.permission,
-		Policy: func() permission.Policy { return r.gate.Policy() }, Planning: r.rights.planning,
-		Temp: r.temp, SessionDir: r.dir, ProjectKey: func() string { return filepath.Base(r.part.session.Get().ProjectDir) },
-		Owner: r.programs.owner, Hold: func() func() { return r.settings.live.Hold() },
-		DropIn: r.opts.DropIn, Answers: r.opts.Answers, Ask: r.asks.Put, Classify: func(ctx context.Context, host, port string) permission.Verdict {
-			return classifyHost(ctx, r, host, port)
+		Scene: confine.Scene{
+			Config: r.settings.now, Env: r.settings.env, Places: p, State: r.part.permission, Policy: func() permission.Policy { return r.gate.Policy() }, DropIn: r.opts.DropIn,
+			Temp: r.temp, SessionDir: r.dir, ProjectKey: func() string { return filepath.Base(r.part.session.Get().ProjectDir) },
 		},
-		NewID: func() string { return r.clock.newID() }, Grant: r.rights.grant,
-		Notice: func(n proto.Notice) { r.events.Emit(n) }, Early: func(n proto.Notice) { r.events.Early(n) },
+		People: confine.People{
+			Answers: r.opts.Answers, Ask: r.asks.Put, Classify: func(ctx context.Context, host, port string) permission.Verdict {
+				return classifyHost(ctx, r, host, port)
+			},
+			NewID: func() string { return r.clock.newID() }, Grant: r.rights.grant, Notice: func(n proto.Notice) { r.events.Emit(n) }, Early: func(n proto.Notice) { r.events.Early(n) },
+		},
+		Context: r.ctx, Planning: r.rights.planning, Owner: r.programs.owner, Hold: func() func() { return r.settings.live.Hold() },
 	})
 }
 

@@ -18,34 +18,34 @@ import (
 
 // cacheFolder is the folder of a project's build caches. Its name holds a hash of the path, for two
 // projects can have one key, and what one of them builds the other must not use.
-func (c *Confiner) cacheFolder() string {
-	start := c.given.Places.Start
+func (p *profiler) cacheFolder() string {
+	start := p.Places.Start
 	if real, err := filepath.EvalSymlinks(start); err == nil {
 		start = real
 	}
 	sum := sha256.Sum256([]byte(start))
-	key := c.given.ProjectKey()
-	return filepath.Join(c.given.Places.Home, "cache", "build", key[:min(len(key), 120)]+"-"+hex.EncodeToString(sum[:8]))
+	key := p.ProjectKey()
+	return filepath.Join(p.Places.Home, "cache", "build", key[:min(len(key), 120)]+"-"+hex.EncodeToString(sum[:8]))
 }
 
 // caches gives the command folders of its own in the place of those that its environment names and that
 // it cannot write: modules of Go, fed from what the machine has downloaded, and cargo's home, with a copy
 // of its registry. Other caches are [sandbox.Config.Cache]'s.
-func (c *Confiner) caches(cfg *sandbox.Config, env []string) error {
+func (p *profiler) caches(cfg *sandbox.Config, env []string) error {
 	if cfg.ReadOnly || cfg.FilesFree {
 		return nil
 	}
-	c.goModules(cfg, env)
-	return c.cargoHome(cfg, env)
+	p.goModules(cfg, env)
+	return p.cargoHome(cfg, env)
 }
 
-func (c *Confiner) goModules(cfg *sandbox.Config, env []string) {
+func (p *profiler) goModules(cfg *sandbox.Config, env []string) {
 	host := variable(env, "GOMODCACHE")
 	named := host != ""
 	if gopath := filepath.SplitList(variable(env, "GOPATH")); host == "" && len(gopath) > 0 {
 		host, named = filepath.Join(gopath[0], "pkg", "mod"), true
 	}
-	host = cmp.Or(host, filepath.Join(c.given.Places.UserHome, "go", "pkg", "mod"))
+	host = cmp.Or(host, filepath.Join(p.Places.UserHome, "go", "pkg", "mod"))
 	if !filepath.IsAbs(host) || writable(cfg, host) || !named && !private(host) {
 		return
 	}
@@ -59,10 +59,10 @@ func (c *Confiner) goModules(cfg *sandbox.Config, env []string) {
 		"GOFLAGS="+strings.TrimSpace(variable(env, "GOFLAGS")+" -modcacherw")) // so that it can be taken away
 }
 
-func (c *Confiner) cargoHome(cfg *sandbox.Config, env []string) error {
+func (p *profiler) cargoHome(cfg *sandbox.Config, env []string) error {
 	host := variable(env, "CARGO_HOME")
 	named := host != ""
-	host = cmp.Or(host, filepath.Join(c.given.Places.UserHome, ".cargo"))
+	host = cmp.Or(host, filepath.Join(p.Places.UserHome, ".cargo"))
 	if !filepath.IsAbs(host) || writable(cfg, host) || !named && !private(host) || !isFolder(host) {
 		return nil
 	}

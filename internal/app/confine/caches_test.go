@@ -14,7 +14,7 @@ func TestKF158_UniqueCacheFolders(t *testing.T) {
 	for _, start := range []string{"/w/a-b", "/w/a/b", "/w/a b", "/w/a-b/"} {
 		c, _, _, _ := faked(t)
 		c.given.Places, c.given.ProjectKey = config.Places{Start: filepath.Clean(start), Home: "/h"}, func() string { return "-w-a-b" }
-		folder := c.cacheFolder()
+		folder := c.profiler.cacheFolder()
 		if other, taken := seen[folder]; taken && other != filepath.Clean(start) {
 			t.Errorf("%s and %s share %s", start, other, folder)
 		}

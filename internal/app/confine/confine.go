@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/store"
@@ -27,25 +26,24 @@ import (
 	"github.com/myelin-agent/myelin/internal/tools/bash"
 )
 
-// Given is what a [Confiner] is handed. Every function reads the present session and does not wait,
-// unless it says so.
-type Given struct {
-	Context  context.Context // ends with the session; bounds the trial of the machine
-	Config   func() *config.State
-	Env      func() config.Environ
-	Places   config.Places
-	State    store.Slice[permission.State]
-	Policy   func() permission.Policy // the rules and the mode of this moment
-	Planning func() bool
+// Scene is what of the present session decides how commands are confined. Every function reads it each
+// time and does not wait.
+type Scene struct {
+	Config func() *config.State
+	Env    func() config.Environ
+	Places config.Places
+	State  store.Slice[permission.State]
+	Policy func() permission.Policy // the rules and the mode of this moment
 
 	Temp       func() string // the session's folder for temporary files
 	SessionDir func() string // the session's own folder: what is put aside goes there
 	ProjectKey func() string // the name of the project below folders that all projects share
 
-	Owner *proc.Owner
-	Hold  func() (release func()) // settings that change meanwhile are loaded after release
+	DropIn bool // "auto" is off: hosts of this mode expect to be asked
+}
 
-	DropIn   bool                                                            // "auto" is off: hosts of this mode expect to be asked
+// People are how those who use the session are asked and told.
+type People struct {
 	Answers  bool                                                            // somebody can answer questions
 	Ask      func(context.Context, proto.Ask) (proto.Answer, error)          // may wait for a person
 	Classify func(ctx context.Context, host, port string) permission.Verdict // may wait for a model; nil: there is none
@@ -55,30 +53,46 @@ type Given struct {
 	Early    func(proto.Notice) // the same before anybody listens
 }
 
+// Given is what a [Confiner] is handed.
+type Given struct {
+	Scene
+	People
+	Context  context.Context // ends with the session; bounds the trial of the machine
+	Planning func() bool
+	Owner    *proc.Owner
+	Hold     func() (release func()) // settings that change meanwhile are loaded after release
+}
+
 // ErrRequired is wrapped by the error of [Confiner.Announce] that ends a start.
 var ErrRequired = errors.New("the sandbox is required and cannot be had")
 
-// Confiner is the shell sandbox of a session: what the settings ask for, and what this machine can
-// do. It is safe for concurrent use.
+// Confiner is the shell sandbox of a session: it starts commands as they are to be confined. It is safe
+// for concurrent use. What the settings ask for is the profiler's, what this machine can do and whether
+// it is used the standing's, connections the hosts', changes at watched places the watch's.
 type Confiner struct {
-	given  Given
-	sys    *sandbox.Box
-	asks   sync.Map // host:port → *hostAsk: one question a host, others wait
-	missed missed
-
-	mu       sync.Mutex // guards all below
-	judged   string     // the rules that were looked at last
-	loose    []string   // those of them that do not hold inside
-	complain map[string]bool
+	*standing
+	given    Given
+	profiler *profiler
+	hosts    *hosts
+	watch    *watch
+	missed   missed
 }
 
 // New makes the sandbox of a session. It starts nothing and touches nothing.
 func New(given Given) *Confiner {
 	c := &Confiner{given: given}
-	c.sys = sandbox.New(sandbox.Options{
-		StateDir: filepath.Join(given.Places.Home, "sandbox"), Finder: proc.Finder{Writable: c.Roots},
-		Report: func(err error) { given.Early(proto.Notice{Level: "warning", Text: err.Error()}) },
-	})
+	scene, people := &c.given.Scene, &c.given.People
+	c.hosts = &hosts{Scene: scene, People: people}
+	choice := choice{scene}
+	c.profiler = &profiler{Scene: scene, choice: choice, network: c.hosts.network}
+	c.watch = &watch{People: people, ctx: given.Context, roots: c.profiler.workFolders}
+	c.standing = &standing{
+		Scene: scene, choice: choice, ctx: given.Context, early: given.Early, planning: given.Planning, profiler: c.profiler, upstream: c.hosts.upstream,
+		sys: sandbox.New(sandbox.Options{
+			StateDir: filepath.Join(given.Places.Home, "sandbox"), Finder: proc.Finder{Writable: c.Roots},
+			Report: func(err error) { given.Early(proto.Notice{Level: "warning", Text: err.Error()}) },
+		}),
+	}
 	return c
 }
 
@@ -100,23 +114,6 @@ func (c *Confiner) Tidy() {
 	}
 }
 
-// Wanted is the setting sandbox.enabled: "on" at any level, "off", or "auto".
-func (c *Confiner) Wanted() string {
-	state := c.given.Config()
-	if v, _, ok := config.Value[bool](state, "sandbox.enabled"); ok {
-		return map[bool]string{true: "on", false: "off"}[v]
-	}
-	if setting(state, "sandbox.enabled", "auto") != "auto" || c.given.DropIn {
-		return "off"
-	}
-	return "auto"
-}
-
-// Status is what this machine can do. The first call may try it out.
-func (c *Confiner) Status() sandbox.Status {
-	return c.sys.Probe(c.given.Context, sandbox.Config{Bwrap: setting(c.given.Config(), "sandbox.bwrapPath", ""), Nested: c.weaker(), Container: c.engine()})
-}
-
 // Forget drops what is known of the machine, so that the next Status tries it out.
 func (c *Confiner) Forget() { c.sys.Forget() }
 
@@ -135,114 +132,21 @@ func (c *Confiner) BringBack(a sandbox.Aside) error { return c.sys.BringBack(a) 
 // Gaps tells which folders are not looked into for protected names, since there are too many.
 func (c *Confiner) Gaps() []string { return c.sys.Gaps() }
 
-// Line is the sandbox in one line, for people.
-func (c *Confiner) Line() string {
-	if c.Wanted() == "off" {
-		return "off"
-	}
-	return c.Status().State()
-}
-
-// engine is the container engine that the settings choose; nil: none.
-func (c *Confiner) engine() *sandbox.Engine {
-	backend := setting(c.given.Config(), "sandbox.backend", "auto")
-	if backend == "auto" {
-		return nil
-	}
-	return &sandbox.Engine{Program: backend, Image: setting(c.given.Config(), "sandbox.image", "")}
-}
-
-func (c *Confiner) weaker() bool {
-	return setting(c.given.Config(), "sandbox.enableWeakerNestedSandbox", false)
-}
-
-// full reports a level that keeps all that is asked of files.
-func full(level sandbox.Level) bool {
-	return level == sandbox.Full || level == sandbox.Seatbelt || level == sandbox.Container
-}
-
-// On says whether shell commands run inside, and at which level.
-func (c *Confiner) On() (sandbox.Level, bool) {
-	want := c.Wanted()
-	if want == "off" {
-		return sandbox.None, false
-	}
-	level := c.Status().Level
-	return level, full(level) || (want == "on" && level == sandbox.Partial)
-}
-
-// Policy is what decisions know of the sandbox.
-func (c *Confiner) Policy() permission.Sandbox {
-	level, on := c.On()
-	state := c.given.Config()
-	return permission.Sandbox{
-		Enabled:         on,
-		NoAutoAllow:     !setting(state, "sandbox.autoAllowBashIfSandboxed", true) || (level == sandbox.Partial && !c.weaker()) || Scrubs(c.given.Env()) || on && len(c.unheld()) > 0,
-		NoEscape:        !setting(state, "sandbox.allowUnsandboxedCommands", true),
-		Excluded:        setting[[]string](state, "sandbox.excludedCommands", nil),
-		ReadOnlyMissing: c.given.Planning() && !c.ReadOnly(), // looked at in plan mode only, for it costs a trial
-	}
-}
-
-// ReadOnly says whether a command can be confined to reading, which plan mode needs whatever the
-// settings say.
-func (c *Confiner) ReadOnly() bool {
-	level := c.Status().Level
-	return full(level)
-}
-
-// Announce enters the state of the sandbox, and refuses the start with an [ErrRequired] when it is
-// required and missing.
-func (c *Confiner) Announce() error {
-	want := c.Wanted()
-	if want == "off" {
-		c.enter("off", "", nil)
-		return nil
-	}
-	c.tellMasked()
-	c.begin()
-	required := setting(c.given.Config(), "sandbox.failIfUnavailable", false)
-	if want == "auto" && !required {
-		return nil // looked at when the first command needs it: a start must not pay for it
-	}
-	st := c.Status()
-	c.enter(st.State(), st.Backend, st.Missing)
-	if _, on := c.On(); on {
-		return nil
-	}
-	if required {
-		return fmt.Errorf("%w: %s. %s", ErrRequired, st.Reason, st.Fix)
-	}
-	c.given.Early(proto.Notice{Level: "warning", Key: "sandbox", Text: fmt.Sprintf("The sandbox is asked for and cannot be had: %s. %s Commands are asked for instead.", st.Reason, st.Fix)})
-	return nil
-}
-
-func (c *Confiner) enter(state, backend string, missing []string) {
-	c.given.State.Set(func(p *permission.State) *permission.State {
-		if p.Sandbox.State == state && p.Sandbox.Backend == backend {
-			return p
-		}
-		next := *p
-		next.Sandbox = permission.SandboxState{State: state, Backend: backend, Missing: missing}
-		return &next
-	})
-}
-
 // Run is the [bash.Runner] of the session: it starts a command as it was decided that it must be
 // confined, and never otherwise.
 func (c *Confiner) Run(spec proc.Spec, how tool.Confinement) (bash.Run, error) {
 	if how.Level == tool.Unconfined {
 		return bash.Unconfined(c.given.Owner)(spec, how)
 	}
-	st := c.Status()
-	c.enter(st.State(), st.Backend, st.Missing)
-	kept := c.secrets(spec.Env)
+	st := c.standing.Status()
+	c.standing.enter(st.State(), st.Backend, st.Missing)
+	kept := c.profiler.secrets(spec.Env)
 	cfg, err := c.prepared(how, spec.Env, kept)
 	if err != nil {
 		return bash.Run{}, err
 	}
-	cfg.Ignore = c.ignored(spec)
-	cfg.Keep, cfg.Watch = c.keep(spec.Text), opens(spec.Text, spec.Dir, c.given.Places)
+	cfg.Ignore = c.profiler.ignored(spec)
+	cfg.Keep, cfg.Watch = c.watch.keep(spec.Text), opens(spec.Text, spec.Dir, c.given.Places)
 	release := c.given.Hold() // what it writes is checked before it is loaded
 	inside := bash.Confined(c.sys, c.given.Owner, func() sandbox.Config { return cfg }, func(notes []string) {
 		c.given.Notice(proto.Notice{Level: "warning", Text: "The sandbox: " + strings.Join(notes, "; ")})
@@ -282,7 +186,7 @@ func joined(parts ...string) string {
 // Start starts a program in the sandbox that the settings describe, whether or not they ask for it.
 // The caller must call Finish when it has ended.
 func (c *Confiner) Start(spec proc.Spec) (*sandbox.Command, error) {
-	cfg, err := c.prepared(tool.Confinement{Level: tool.Sandboxed}, spec.Env, c.secrets(spec.Env))
+	cfg, err := c.prepared(tool.Confinement{Level: tool.Sandboxed}, spec.Env, c.profiler.secrets(spec.Env))
 	if err != nil {
 		return nil, err
 	}
@@ -292,14 +196,14 @@ func (c *Confiner) Start(spec proc.Spec) (*sandbox.Command, error) {
 // prepared is profile for a command with an environment, of which some is kept from it, with the folders
 // made that must be there: what does not exist cannot be made writable.
 func (c *Confiner) prepared(how tool.Confinement, env, kept []string) (sandbox.Config, error) {
-	cfg := c.profile(how)
+	cfg := c.profiler.profile(how)
 	cfg.DropEnv = append(cfg.DropEnv, kept...)
 	for _, dir := range []string{cfg.Cache, cfg.Temp} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return cfg, fmt.Errorf("make a folder for the sandbox: %w", err)
 		}
 	}
-	return cfg, c.caches(&cfg, env)
+	return cfg, c.profiler.caches(&cfg, env)
 }
 
 // setting is the effective value of a key, or otherwise.

@@ -20,7 +20,7 @@ func inside(t *testing.T, rules ...permission.Rule) sandbox.Config {
 	c.given.Policy = func() permission.Policy {
 		return permission.Policy{Rules: permission.Compile(rules, permission.Env{Dirs: dirs}), Dirs: dirs}
 	}
-	return c.profile(tool.Confinement{})
+	return c.profiler.profile(tool.Confinement{})
 }
 
 func TestKeysOfModelServicesStayOutOfTheSandbox(t *testing.T) {

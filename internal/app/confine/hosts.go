@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"strconv"
+	"sync"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
@@ -12,27 +13,39 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
 
+// hosts decides connections of commands. It is safe for concurrent use.
+type hosts struct {
+	*Scene
+	*People
+	asks sync.Map // host:port → *hostAsk: one question a host, others wait
+}
+
+// network is what commands may talk to.
+func (h *hosts) network() sandbox.Network {
+	return sandbox.Network{Decide: h.decideHost, Upstream: h.upstream(), Direct: h.direct}
+}
+
 // decideHost decides a connection of a sandboxed command: lists and rules, then the classifier in auto
 // mode, or whoever can answer. There is one question a host; others wait for its answer.
-func (c *Confiner) decideHost(ctx context.Context, to netname.Endpoint) sandbox.Decision {
+func (h *hosts) decideHost(ctx context.Context, to netname.Endpoint) sandbox.Decision {
 	host, port := to.Name, strconv.Itoa(to.Port)
-	d := permission.DecideHost(host, port, c.hostPolicy())
+	d := permission.DecideHost(host, port, h.hostPolicy())
 	switch {
 	case d.Behavior == permission.Allow:
 		return sandbox.Decision{Allow: true, Local: d.Named}
 	case d.Behavior == permission.Deny:
 		return sandbox.Decision{Why: cmp.Or(d.Reason, "the host is on no list")}
 	}
-	return c.once(ctx, d.Host, port, d.Classify)
+	return h.once(ctx, d.Host, port, d.Classify)
 }
 
-func (c *Confiner) hostPolicy() permission.HostPolicy {
-	state, policy := c.given.Config(), c.given.Policy()
+func (h *hosts) hostPolicy() permission.HostPolicy {
+	state, policy := h.Config(), h.Policy()
 	return permission.HostPolicy{
 		Allowed: setting[[]string](state, "sandbox.network.allowedDomains", nil), Denied: setting[[]string](state, "sandbox.network.deniedDomains", nil),
 		ManagedAllowed: managed(state, "sandbox.network.allowedDomains"), ManagedDenied: managed(state, "sandbox.network.deniedDomains"),
 		ManagedOnly: setting(state, "sandbox.network.allowManagedDomainsOnly", false), Strict: setting(state, "sandbox.network.strictAllowlist", false),
-		Rules: policy.Rules, Mode: policy.Mode, Granted: c.given.State.Get().GrantedHosts(),
+		Rules: policy.Rules, Mode: policy.Mode, Granted: h.State.Get().GrantedHosts(),
 	}
 }
 
@@ -43,9 +56,9 @@ type hostAsk struct {
 }
 
 // once settles what no list decides, or waits for the answer to the same question.
-func (c *Confiner) once(ctx context.Context, host, port string, classify bool) sandbox.Decision {
+func (h *hosts) once(ctx context.Context, host, port string, classify bool) sandbox.Decision {
 	mine := &hostAsk{done: make(chan struct{})}
-	if other, waits := c.asks.LoadOrStore(net.JoinHostPort(host, port), mine); waits {
+	if other, waits := h.asks.LoadOrStore(net.JoinHostPort(host, port), mine); waits {
 		select {
 		case <-other.(*hostAsk).done:
 			return other.(*hostAsk).answer
@@ -53,30 +66,30 @@ func (c *Confiner) once(ctx context.Context, host, port string, classify bool) s
 			return sandbox.Decision{Why: "nobody answered in time"}
 		}
 	}
-	defer c.asks.Delete(host + ":" + port)
+	defer h.asks.Delete(host + ":" + port)
 	defer close(mine.done)
-	mine.answer = c.settle(ctx, host, port, classify)
+	mine.answer = h.settle(ctx, host, port, classify)
 	return mine.answer
 }
 
-func (c *Confiner) settle(ctx context.Context, host, port string, classify bool) sandbox.Decision {
-	if classify && c.given.Classify != nil {
-		if d, ok := c.classified(ctx, host, port); ok {
+func (h *hosts) settle(ctx context.Context, host, port string, classify bool) sandbox.Decision {
+	if classify && h.Classify != nil {
+		if d, ok := h.classified(ctx, host, port); ok {
 			return d
 		}
 	}
-	if !c.given.Answers {
+	if !h.Answers {
 		return sandbox.Decision{Why: "no entry allows the host, and nobody can be asked"}
 	}
-	return c.ask(ctx, host, port)
+	return h.ask(ctx, host, port)
 }
 
 // classified asks the classifier. Its yes counts until new content arrives, its no for the turn; both
 // end with a change of mode or rules. Without a verdict nothing is let out and nothing is kept. false: the
 // conversation is too long for it, so that a person has to say.
-func (c *Confiner) classified(ctx context.Context, host, port string) (sandbox.Decision, bool) {
-	before := c.given.State.Get()
-	v := c.given.Classify(ctx, host, port)
+func (h *hosts) classified(ctx context.Context, host, port string) (sandbox.Decision, bool) {
+	before := h.State.Get()
+	v := h.Classify(ctx, host, port)
 	allowed := v.Kind == permission.VerdictAllow
 	switch {
 	case v.Kind == permission.VerdictTooLong:
@@ -85,7 +98,7 @@ func (c *Confiner) classified(ctx context.Context, host, port string) (sandbox.D
 		return sandbox.Decision{Why: "no entry allows the host, and the classifier gave no verdict: " + cmp.Or(v.Reason, string(v.Kind))}, true
 	}
 	withdrawn := false
-	c.given.State.Set(func(p *permission.State) *permission.State {
+	h.State.Set(func(p *permission.State) *permission.State {
 		if withdrawn = p.Mode != before.Mode || p.Revision != before.Revision; withdrawn {
 			return p
 		}
@@ -101,13 +114,13 @@ func (c *Confiner) classified(ctx context.Context, host, port string) (sandbox.D
 }
 
 // ask puts the question to whoever can answer.
-func (c *Confiner) ask(ctx context.Context, host, port string) sandbox.Decision {
+func (h *hosts) ask(ctx context.Context, host, port string) sandbox.Decision {
 	always := proto.PermissionUpdate{
 		Type: "addRules", Behavior: "allow", Destination: "localSettings",
 		Rules: []proto.RuleValue{{ToolName: "WebFetch", RuleContent: "domain:" + host}},
 	}
-	answer, err := c.given.Ask(ctx, proto.Ask{
-		ID: c.given.NewID(), Kind: proto.AskHost, Title: "A command wants to connect to " + net.JoinHostPort(host, port), Text: net.JoinHostPort(host, port),
+	answer, err := h.Ask(ctx, proto.Ask{
+		ID: h.NewID(), Kind: proto.AskHost, Title: "A command wants to connect to " + net.JoinHostPort(host, port), Text: net.JoinHostPort(host, port),
 		Reason: "the host is on no list", Rule: "WebFetch(domain:" + host + ")",
 		Options: []proto.Option{
 			{ID: permission.AnswerSession, Label: "Yes, for this session", Behavior: "allow"},
@@ -120,11 +133,11 @@ func (c *Confiner) ask(ctx context.Context, host, port string) sandbox.Decision 
 	if allowed {
 		until = "session"
 	}
-	c.given.State.Set(func(p *permission.State) *permission.State {
+	h.State.Set(func(p *permission.State) *permission.State {
 		return p.WithHost(net.JoinHostPort(host, port), permission.HostFor{Allow: allowed, Until: until})
 	})
 	if allowed && answer.Option == permission.AnswerAlways {
-		c.given.Grant(always)
+		h.Grant(always)
 	}
 	return sandbox.Decision{Allow: allowed, Why: "refused by the user"}
 }

@@ -29,14 +29,18 @@ func faked(t *testing.T) (c *Confiner, state *slice, asked *atomic.Int32, verdic
 	state, asked, verdict = &slice{}, &atomic.Int32{}, &permission.Verdict{Kind: permission.VerdictAllow}
 	state.v.Store(&permission.State{Mode: permission.Auto, AutoAvailable: true})
 	c = New(Given{
-		Context: t.Context(), Config: func() *config.State { return &config.State{} }, State: state,
-		Policy: func() permission.Policy { return permission.Policy{Mode: state.Get().Mode} },
-		Classify: func(context.Context, string, string) permission.Verdict {
-			asked.Add(1)
-			return *verdict
+		Context: t.Context(),
+		Scene: Scene{
+			Config: func() *config.State { return &config.State{} }, State: state, Env: func() config.Environ { return config.Environ{} },
+			Policy: func() permission.Policy { return permission.Policy{Mode: state.Get().Mode} },
 		},
-		NewID: func() string { return "id" }, Env: func() config.Environ { return config.Environ{} },
-		Early: func(n proto.Notice) { t.Error(n.Text) },
+		People: People{
+			Classify: func(context.Context, string, string) permission.Verdict {
+				asked.Add(1)
+				return *verdict
+			},
+			NewID: func() string { return "id" }, Early: func(n proto.Notice) { t.Error(n.Text) },
+		},
 	})
 	return c, state, asked, verdict
 }
@@ -47,7 +51,7 @@ var example = netname.Endpoint{Host: netname.Host{Name: "example.com"}, Port: 44
 func TestAutoModeClassifiesHosts(t *testing.T) {
 	c, state, asked, verdict := faked(t)
 	for range 2 {
-		if d := c.decideHost(t.Context(), example); !d.Allow {
+		if d := c.hosts.decideHost(t.Context(), example); !d.Allow {
 			t.Fatalf("%+v", d)
 		}
 	}
@@ -56,10 +60,10 @@ func TestAutoModeClassifiesHosts(t *testing.T) {
 	}
 	*verdict = permission.Verdict{Kind: permission.VerdictBlock, Reason: "it looks like a drop"}
 	other := netname.Endpoint{Host: netname.Host{Name: "drop.example"}, Port: 80}
-	if d := c.decideHost(t.Context(), other); d.Allow || d.Why != "the classifier blocked the host: it looks like a drop" {
+	if d := c.hosts.decideHost(t.Context(), other); d.Allow || d.Why != "the classifier blocked the host: it looks like a drop" {
 		t.Errorf("%+v", d)
 	}
-	if d := c.decideHost(t.Context(), other); d.Allow || asked.Load() != 2 || state.Get().Hosts["drop.example:80"].Until != "turn" {
+	if d := c.hosts.decideHost(t.Context(), other); d.Allow || asked.Load() != 2 || state.Get().Hosts["drop.example:80"].Until != "turn" {
 		t.Errorf("%+v, asked %d times", d, asked.Load())
 	}
 }
@@ -72,7 +76,7 @@ func TestNoVerdictLetsNothingOut(t *testing.T) {
 		c, state, asked, verdict := faked(t)
 		*verdict = permission.Verdict{Kind: kind}
 		for range 2 {
-			if d := c.decideHost(t.Context(), example); d.Allow || d.Why == "" {
+			if d := c.hosts.decideHost(t.Context(), example); d.Allow || d.Why == "" {
 				t.Errorf("%s: %+v", kind, d)
 			}
 		}
@@ -98,7 +102,7 @@ func TestVerdictOfAnotherModeIsWithdrawn(t *testing.T) {
 			})
 			return inner(ctx, host, port)
 		}
-		if d := c.decideHost(t.Context(), example); d.Allow || len(state.Get().Hosts) != 0 {
+		if d := c.hosts.decideHost(t.Context(), example); d.Allow || len(state.Get().Hosts) != 0 {
 			t.Errorf("%s: %+v %v", name, d, state.Get().Hosts)
 		}
 	}
@@ -115,7 +119,7 @@ func TestOneVerdictForConnectionsBesideEachOther(t *testing.T) {
 		}
 		allowed := make(chan bool, 20)
 		for range cap(allowed) {
-			go func() { allowed <- c.decideHost(t.Context(), example).Allow }()
+			go func() { allowed <- c.hosts.decideHost(t.Context(), example).Allow }()
 		}
 		synctest.Wait()
 		close(open)

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -56,18 +57,25 @@ func named(command string) (program, verb string, ok bool) {
 	return program, verb, known && slices.Contains(m.verbs, verb)
 }
 
+// watch decides what becomes of changes at places that commands may write and that are compared afterwards.
+type watch struct {
+	*People
+	ctx   context.Context
+	roots func() []string // that may be written
+}
+
 // keep decides which changes at watched places stay: a manager's own, and those a person wants.
-func (c *Confiner) keep(command string) func([]sandbox.Change) []sandbox.Change {
+func (w *watch) keep(command string) func([]sandbox.Change) []sandbox.Change {
 	return func(changes []sandbox.Change) []sandbox.Change {
 		var kept, open []sandbox.Change
 		for _, change := range changes {
-			if own(command, change) && !c.reachesIn(change) || plainModules(change) {
+			if own(command, change) && !w.reachesIn(change) || plainModules(change) {
 				kept = append(kept, change)
 			} else {
 				open = append(open, change)
 			}
 		}
-		if len(open) > 0 && c.given.Answers && c.wantsKept(command, open) {
+		if len(open) > 0 && w.Answers && w.wantsKept(command, open) {
 			kept = append(kept, open...)
 		}
 		return kept
@@ -94,20 +102,15 @@ func own(command string, change sandbox.Change) bool {
 }
 
 // reachesIn says whether a hook names a program below a writable root, which commands could exchange.
-func (c *Confiner) reachesIn(change sandbox.Change) bool {
+func (w *watch) reachesIn(change sandbox.Change) bool {
 	text, _ := change.Text()
 	m := installedPython().FindStringSubmatch(text)
 	if m == nil {
 		return false
 	}
-	return slices.ContainsFunc(c.profileRoots(), func(root string) bool {
+	return slices.ContainsFunc(w.roots(), func(root string) bool {
 		return m[1] == root || strings.HasPrefix(m[1], strings.TrimSuffix(root, "/")+"/")
 	})
-}
-
-// profileRoots are the writable roots of this moment.
-func (c *Confiner) profileRoots() []string {
-	return append([]string{c.given.Places.Start}, c.given.State.Get().WorkDirs()...)
 }
 
 var installedPython = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^INSTALL_PYTHON=(\S+)$`) })
@@ -125,7 +128,7 @@ var preCommitForm = sync.OnceValue(func() *regexp.Regexp {
 func preCommitHook(text string) bool { return preCommitForm().MatchString(text) }
 
 // wantsKept asks whether changes at watched places stay.
-func (c *Confiner) wantsKept(command string, changes []sandbox.Change) bool {
+func (w *watch) wantsKept(command string, changes []sandbox.Change) bool {
 	var lines []string
 	for _, change := range changes[:min(len(changes), 20)] {
 		lines = append(lines, change.Path+" was "+change.What())
@@ -133,8 +136,8 @@ func (c *Confiner) wantsKept(command string, changes []sandbox.Change) bool {
 	if more := len(changes) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
-	answer, err := c.given.Ask(c.given.Context, proto.Ask{
-		ID: c.given.NewID(), Kind: proto.AskPermission, Tool: "Bash", Title: "A command changed files that other programs run or obey",
+	answer, err := w.Ask(w.ctx, proto.Ask{
+		ID: w.NewID(), Kind: proto.AskPermission, Tool: "Bash", Title: "A command changed files that other programs run or obey",
 		Text: strings.Join(lines, "\n"), Reason: "the command was: " + command,
 		Options: []proto.Option{
 			{ID: "keep", Label: "Keep the changes", Behavior: "allow"},

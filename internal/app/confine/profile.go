@@ -13,34 +13,40 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
 
+// profiler makes profiles: what one command may write, read and reach.
+type profiler struct {
+	*Scene
+	choice
+	network func() sandbox.Network
+}
+
 // profile turns the settings and the rules in force into what one command may do.
-func (c *Confiner) profile(how tool.Confinement) sandbox.Config {
-	g, state := c.given, c.given.Config()
-	p := g.Places
+func (p *profiler) profile(how tool.Confinement) sandbox.Config {
+	g, state := p.Places, p.Config()
 	out := sandbox.Config{
-		Dir: p.Start, ReadOnly: how.Level == tool.ReadOnly, Temp: g.Temp(),
-		Cache:     c.cacheFolder(),
-		Write:     append([]string{p.Start}, g.State.Get().WorkDirs()...),
-		Protect:   []string{p.Home, p.StateFile, p.GuestHome, g.SessionDir()},
+		Dir: g.Start, ReadOnly: how.Level == tool.ReadOnly, Temp: p.Temp(),
+		Cache:     p.cacheFolder(),
+		Write:     append([]string{g.Start}, p.State.Get().WorkDirs()...),
+		Protect:   []string{g.Home, g.StateFile, g.GuestHome, p.SessionDir()},
 		FilesFree: setting(state, "sandbox.filesystem.disabled", false), UnixSockets: setting(state, "sandbox.network.allowAllUnixSockets", false),
-		AllowPartial: c.Wanted() == "on", Nested: c.weaker(), Bwrap: setting(state, "sandbox.bwrapPath", ""),
-		Quarantine: filepath.Join(g.SessionDir(), "quarantine"),
-		Network:    sandbox.Network{Decide: c.decideHost, Upstream: c.upstream(), Direct: c.direct}, Container: c.engine(),
+		AllowPartial: p.Wanted() == "on", Nested: p.weaker(), Bwrap: setting(state, "sandbox.bwrapPath", ""),
+		Quarantine: filepath.Join(p.SessionDir(), "quarantine"),
+		Network:    p.network(), Container: p.engine(),
 	}
-	out.Write = append(out.Write, c.paths("sandbox.filesystem.allowWrite")...)
-	out.DenyWrite = append(c.paths("sandbox.filesystem.denyWrite"), c.rulePaths(permission.DenyList, "Edit")...)
-	out.DenyRead = append(c.paths("sandbox.filesystem.denyRead"), c.rulePaths(permission.DenyList, "Read")...)
-	out.AllowRead = c.paths(allowRead)
-	out.Write = append(out.Write, c.rulePaths(permission.AllowList, "Edit")...)
-	out.Show = []string{g.SessionDir()} // aliases and what hooks left for commands
+	out.Write = append(out.Write, p.paths("sandbox.filesystem.allowWrite")...)
+	out.DenyWrite = append(p.paths("sandbox.filesystem.denyWrite"), p.rulePaths(permission.DenyList, "Edit")...)
+	out.DenyRead = append(p.paths("sandbox.filesystem.denyRead"), p.rulePaths(permission.DenyList, "Read")...)
+	out.AllowRead = p.paths(allowRead)
+	out.Write = append(out.Write, p.rulePaths(permission.AllowList, "Edit")...)
+	out.Show = []string{p.SessionDir()} // aliases and what hooks left for commands
 	out.DropEnv = slices.Clone(modelKeys)
 	for _, v := range setting[[]credential](state, "sandbox.credentials.envVars", nil) {
 		out.DropEnv = append(out.DropEnv, v.Name) // one that cannot be masked is taken away
 	}
 	for _, f := range setting[[]credential](state, "sandbox.credentials.files", nil) {
-		out.DenyRead = append(out.DenyRead, c.absolute(f.Path, p.Start))
+		out.DenyRead = append(out.DenyRead, p.absolute(f.Path, g.Start))
 	}
-	c.closeStores(&out)
+	p.closeStores(&out)
 	return out
 }
 
@@ -55,35 +61,35 @@ type credential struct {
 const allowRead = "sandbox.filesystem.allowRead"
 
 // paths reads a list of paths; relative ones start where their file's scope says.
-func (c *Confiner) paths(key string) []string {
-	return c.pathsOf(key, func(origin.Scope) bool { return true })
+func (p *profiler) paths(key string) []string {
+	return p.pathsOf(key, func(origin.Scope) bool { return true })
 }
 
 // pathsOf is paths of the scopes that wanted says yes to.
-func (c *Confiner) pathsOf(key string, wanted func(origin.Scope) bool) []string {
+func (p *profiler) pathsOf(key string, wanted func(origin.Scope) bool) []string {
 	var out []string
-	state := c.given.Config()
+	state := p.Config()
 	managedOnly := key == allowRead && setting(state, "sandbox.filesystem.allowManagedReadPathsOnly", false)
 	for _, block := range state.Blocks(key) {
 		if !wanted(block.At.Scope) || managedOnly && block.At.Scope != origin.Managed {
 			continue
 		}
-		base := c.given.Places.Start
+		base := p.Places.Start
 		if block.At.Scope == origin.User {
-			base = c.given.Places.Home
+			base = p.Places.Home
 		}
 		for _, path := range texts(block.JSON) {
-			out = append(out, c.absolute(strings.Replace(path, "//", "/", 1), base))
+			out = append(out, p.absolute(strings.Replace(path, "//", "/", 1), base))
 		}
 	}
 	return out
 }
 
 // absolute is where a path of the settings leads.
-func (c *Confiner) absolute(path, base string) string {
+func (p *profiler) absolute(path, base string) string {
 	switch {
 	case strings.HasPrefix(path, "~/"):
-		return filepath.Join(c.given.Places.UserHome, path[2:])
+		return filepath.Join(p.Places.UserHome, path[2:])
 	case !filepath.IsAbs(path):
 		return filepath.Join(base, path)
 	}
@@ -92,14 +98,14 @@ func (c *Confiner) absolute(path, base string) string {
 
 // rulePaths are the paths of path rules of a list, so that what a rule says of files holds for
 // whatever a command does. A pattern without a slash holds at any depth.
-func (c *Confiner) rulePaths(list permission.List, name string) []string {
+func (p *profiler) rulePaths(list permission.List, name string) []string {
 	var out []string
-	for _, p := range c.given.Policy().Rules.Paths(name, list) {
-		pattern := strings.Trim(p.Pattern, "/")
-		if pattern != "" && !strings.Contains(strings.TrimPrefix(p.Pattern, "/"), "/") && !strings.HasPrefix(p.Pattern, "/") {
+	for _, rule := range p.Policy().Rules.Paths(name, list) {
+		pattern := strings.Trim(rule.Pattern, "/")
+		if pattern != "" && !strings.Contains(strings.TrimPrefix(rule.Pattern, "/"), "/") && !strings.HasPrefix(rule.Pattern, "/") {
 			pattern = "**/" + pattern
 		}
-		out = append(out, filepath.Join(p.Base, pattern))
+		out = append(out, filepath.Join(rule.Base, pattern))
 	}
 	return out
 }

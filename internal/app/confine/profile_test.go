@@ -37,7 +37,7 @@ func TestKF114_OnlyManagedReadPaths(t *testing.T) {
 		c.given.Config, c.given.Places = func() *config.State { return state }, places
 		none := func() string { return "" }
 		c.given.Temp, c.given.SessionDir, c.given.ProjectKey = none, none, none
-		if got := c.profile(tool.Confinement{}).AllowRead; !slices.Equal(got, want) {
+		if got := c.profiler.profile(tool.Confinement{}).AllowRead; !slices.Equal(got, want) {
 			t.Errorf("%s: %v may be read, want %v", lock, got, want)
 		}
 	}

@@ -15,10 +15,10 @@ import (
 )
 
 // ignored are the violations of a command that the settings want no report of. They stay refused.
-func (c *Confiner) ignored(spec proc.Spec) []string {
+func (p *profiler) ignored(spec proc.Spec) []string {
 	var out []string
 	text := spec.Label + "\n" + strings.ReplaceAll(strings.Join(spec.Args, "\n"), `'\''`, "'")
-	for _, block := range c.given.Config().Blocks(ignoreKey) {
+	for _, block := range p.Config().Blocks(ignoreKey) {
 		var lists map[string][]string
 		if json.Unmarshal(block.JSON, &lists) != nil {
 			continue // more is reported; Facts says so
@@ -29,7 +29,7 @@ func (c *Confiner) ignored(spec proc.Spec) []string {
 			}
 			for _, path := range paths {
 				if strings.Contains(path, "/") { // a host has none
-					path = c.absolute(path, c.given.Places.Start)
+					path = p.absolute(path, p.Places.Start)
 				}
 				out = append(out, path)
 			}
@@ -41,8 +41,8 @@ func (c *Confiner) ignored(spec proc.Spec) []string {
 const ignoreKey = "sandbox.ignoreViolations"
 
 // upstream is the proxy of one's own that allowed connections go through; empty: none.
-func (c *Confiner) upstream() string {
-	state := c.given.Config()
+func (h *hosts) upstream() string {
+	state := h.Config()
 	if port := setting(state, "sandbox.network.httpProxyPort", 0); port != 0 {
 		return fmt.Sprintf("http://127.0.0.1:%d", port)
 	}
@@ -50,7 +50,7 @@ func (c *Confiner) upstream() string {
 		return fmt.Sprintf("socks5://127.0.0.1:%d", port)
 	}
 	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"} {
-		if v := c.given.Env().Value(name); v != "" {
+		if v := h.Env().Value(name); v != "" {
 			if !strings.Contains(v, "://") {
 				v = "http://" + v
 			}
@@ -61,16 +61,16 @@ func (c *Confiner) upstream() string {
 }
 
 // direct reports a host that NO_PROXY names. A proxy that the settings choose is for all hosts.
-func (c *Confiner) direct(to netname.Endpoint) bool {
-	state := c.given.Config()
+func (h *hosts) direct(to netname.Endpoint) bool {
+	state := h.Config()
 	if setting(state, "sandbox.network.httpProxyPort", 0) != 0 || setting(state, "sandbox.network.socksProxyPort", 0) != 0 {
 		return false
 	}
 	req := &http.Request{URL: &url.URL{Scheme: "https", Host: to.String()}}
-	over, err := transport.Proxy(c.given.Env().Value)(req)
+	over, err := transport.Proxy(h.Env().Value)(req)
 	if err == nil && over == nil { // only one of the two schemes may have a proxy
 		req.URL.Scheme = "http"
-		over, err = transport.Proxy(c.given.Env().Value)(req)
+		over, err = transport.Proxy(h.Env().Value)(req)
 	}
 	return err == nil && over == nil
 }
@@ -85,10 +85,10 @@ func redacted(address string) string {
 }
 
 // masked lists what the settings want masked, which is kept from commands instead.
-func (c *Confiner) masked() []string {
+func (s *standing) masked() []string {
 	var out []string
 	for _, key := range []string{"sandbox.credentials.envVars", "sandbox.credentials.files"} {
-		for _, e := range setting[[]credential](c.given.Config(), key, nil) {
+		for _, e := range setting[[]credential](s.Config(), key, nil) {
 			if e.Mode == "mask" {
 				out = append(out, e.Name+e.Path)
 			}
@@ -98,9 +98,9 @@ func (c *Confiner) masked() []string {
 }
 
 // tellMasked says once that nothing is masked.
-func (c *Confiner) tellMasked() {
-	if names := c.masked(); len(names) > 0 {
-		c.given.Early(proto.Notice{Level: "warning", Key: "mask", Text: "sandbox.credentials: masking is not built; kept from commands instead: " + strings.Join(names, ", ")})
+func (s *standing) tellMasked() {
+	if names := s.masked(); len(names) > 0 {
+		s.early(proto.Notice{Level: "warning", Key: "mask", Text: "sandbox.credentials: masking is not built; kept from commands instead: " + strings.Join(names, ", ")})
 	}
 }
 
@@ -109,13 +109,13 @@ type Fact struct{ Name, Status, Detail, Fix string } // status: ok, warning, inf
 
 // Facts tells what the settings make of the sandbox beside what the machine can do: what is chosen,
 // what is opened, and what has no effect here.
-func (c *Confiner) Facts() []Fact {
-	state := c.given.Config()
+func (s *standing) Facts() []Fact {
+	state := s.Config()
 	var out []Fact
 	add := func(name, status, format string, args ...any) {
 		out = append(out, Fact{Name: name, Status: status, Detail: fmt.Sprintf(format, args...)})
 	}
-	switch c.Wanted() {
+	switch s.Wanted() {
 	case "off":
 		add("sandbox.enabled", "warning", "off: commands run unconfined, whatever this machine could keep")
 	case "on":
@@ -123,25 +123,25 @@ func (c *Confiner) Facts() []Fact {
 	default:
 		add("sandbox.enabled", "info", "auto: on where the full level is available")
 	}
-	if e := c.engine(); e != nil {
+	if e := s.engine(); e != nil {
 		add("sandbox.backend", "info", "%s, image %s", e.Program, e.Image)
 	}
-	switch p := c.Policy(); {
+	switch p := s.Policy(); {
 	case !p.Enabled:
-	case Scrubs(c.given.Env()):
+	case Scrubs(s.Env()):
 		add("environment", "info", "%s: keys of model and cloud services are kept from every program, and nothing is allowed for being confined", scrubVar)
 	case p.NoAutoAllow:
 		add("automatic allow", "info", "off: confined commands are asked for as others are")
 	default:
 		add("automatic allow", "info", "on: a confined command needs no question")
 	}
-	if up := c.upstream(); up != "" {
+	if up := s.upstream(); up != "" {
 		add("proxy", "info", "allowed connections go through %s, after they were decided here", redacted(up))
 	}
-	for _, name := range c.masked() {
+	for _, name := range s.masked() {
 		add("sandbox.credentials", "warning", "%s: masking is not built; it is kept from commands instead", name)
 	}
-	c.opened(add)
+	s.opened(add)
 	for _, block := range state.Blocks(ignoreKey) {
 		var lists map[string][]string
 		if err := json.Unmarshal(block.JSON, &lists); err != nil {
@@ -154,8 +154,8 @@ func (c *Confiner) Facts() []Fact {
 }
 
 // opened tells what the settings open, and what of them has no effect.
-func (c *Confiner) opened(add func(name, status, format string, args ...any)) {
-	state := c.given.Config()
+func (s *standing) opened(add func(name, status, format string, args ...any)) {
+	state := s.Config()
 	for _, key := range []string{"sandbox.filesystem.disabled", "sandbox.network.allowAllUnixSockets", "sandbox.enableWeakerNestedSandbox"} {
 		if setting(state, key, false) {
 			add(key, "warning", "on: %s", openings[key])

@@ -10,27 +10,27 @@ import (
 )
 
 // begin says what is open although commands run inside, and has the tree indexed beside what goes on.
-func (c *Confiner) begin() {
-	if wide := c.wide(); len(wide) > 0 {
-		c.given.Early(proto.Notice{Level: "warning", Key: "sandbox-home", Text: fmt.Sprintf(
+func (s *standing) begin() {
+	if wide := s.profiler.wide(); len(wide) > 0 {
+		s.early(proto.Notice{Level: "warning", Key: "sandbox-home", Text: fmt.Sprintf(
 			"Commands may write in %s, which holds your home folder: everything in it is open to them but credentials and the start files of shells, services, desktops and tools.", strings.Join(wide, " and "))})
 	}
-	cfg := c.profile(tool.Confinement{Level: tool.Sandboxed})
-	c.sys.Prepare(cfg)
+	cfg := s.profiler.profile(tool.Confinement{Level: tool.Sandboxed})
+	s.sys.Prepare(cfg)
 	go func() { // ends with the walk, at the latest with Close
-		c.unheld()
-		if gaps := c.sys.Gaps(); len(gaps) > 0 {
-			c.given.Early(proto.Notice{Level: "warning", Key: "sandbox-gaps", Text: fmt.Sprintf(
+		s.unheld()
+		if gaps := s.sys.Gaps(); len(gaps) > 0 {
+			s.early(proto.Notice{Level: "warning", Key: "sandbox-gaps", Text: fmt.Sprintf(
 				"There are more files than are looked at for protected places: %s, and what comes after it, are left out.", strings.Join(gaps, ", "))})
 		}
 	}()
 }
 
 // wide lists the writable roots that hold the whole home.
-func (c *Confiner) wide() []string {
-	home := c.given.Places.UserHome
+func (p *profiler) wide() []string {
+	home := p.Places.UserHome
 	var out []string
-	for _, root := range c.profileRoots() {
+	for _, root := range p.workFolders() {
 		if home != "" && (root == "/" || home == root || strings.HasPrefix(home, strings.TrimSuffix(root, "/")+"/")) {
 			out = append(out, root)
 		}
@@ -41,23 +41,23 @@ func (c *Confiner) wide() []string {
 // unheld lists the deny rules that hold neither by a mount nor by the check afterwards, so that running
 // inside is no reason to allow a command. It says so, once a rule. It may wait for the first walk of
 // the tree.
-func (c *Confiner) unheld() []string {
-	cfg := c.profile(tool.Confinement{Level: tool.Sandboxed})
+func (s *standing) unheld() []string {
+	cfg := s.profiler.profile(tool.Confinement{Level: tool.Sandboxed})
 	key := strings.Join(slices.Concat(cfg.DenyRead, []string{""}, cfg.DenyWrite, []string{""}, cfg.Write), "\x00")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if key == c.judged {
-		return c.loose
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if key == s.judged {
+		return s.loose
 	}
-	c.loose, c.judged = c.sys.Unheld(c.given.Context, cfg), key
-	if c.complain == nil {
-		c.complain = map[string]bool{}
+	s.loose, s.judged = s.sys.Unheld(s.ctx, cfg), key
+	if s.complain == nil {
+		s.complain = map[string]bool{}
 	}
-	for _, rule := range c.loose {
-		if !c.complain[rule] {
-			c.complain[rule] = true
-			c.given.Early(proto.Notice{Level: "warning", Key: "sandbox-rule", Text: "A deny rule cannot be held inside the sandbox, so that commands are asked for although they run in it: " + rule})
+	for _, rule := range s.loose {
+		if !s.complain[rule] {
+			s.complain[rule] = true
+			s.early(proto.Notice{Level: "warning", Key: "sandbox-rule", Text: "A deny rule cannot be held inside the sandbox, so that commands are asked for although they run in it: " + rule})
 		}
 	}
-	return c.loose
+	return s.loose
 }

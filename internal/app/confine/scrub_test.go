@@ -48,7 +48,7 @@ func TestKF138_ConnectionsGoOverTheProxyOfTheEnvironment(t *testing.T) {
 		{[]string{"ALL_PROXY=socks5h://proxy:1", "no_proxy=.b.test"}, "socks5://proxy:1", []string{"x.b.test"}},
 		{[]string{"HTTP_PROXY=http://proxy:2"}, "http://proxy:2", nil},
 	} {
-		k := New(Given{Config: func() *config.State { return &config.State{} }, Env: func() config.Environ { return config.EnvironOf(c.env) }})
+		k := hosts{Scene: &Scene{Config: func() *config.State { return &config.State{} }, Env: func() config.Environ { return config.EnvironOf(c.env) }}}
 		if got := k.upstream(); got != c.upstream {
 			t.Errorf("%q: over %q, want %q", c.env, got, c.upstream)
 		}

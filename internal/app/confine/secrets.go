@@ -27,8 +27,8 @@ var secretNames = []string{
 }
 
 // secrets are the variables of an environment that commands inside do not see, beside those that are named.
-func (c *Confiner) secrets(env []string) []string {
-	allowed := setting[[]string](c.given.Config(), "sandbox.environment.allow", nil)
+func (p *profiler) secrets(env []string) []string {
+	allowed := setting[[]string](p.Config(), "sandbox.environment.allow", nil)
 	var out []string
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")

@@ -25,7 +25,7 @@ func TestKF159_SecretsByName(t *testing.T) {
 	for _, name := range append(slices.Clone(secret), plain...) {
 		env = append(env, name+"=x")
 	}
-	got := c.secrets(append(env, "INDEX=https://me:word@host/simple", "MIRROR=https://host/@scope", "MAIL=me@host"))
+	got := c.profiler.secrets(append(env, "INDEX=https://me:word@host/simple", "MIRROR=https://host/@scope", "MAIL=me@host"))
 	if want := append(secret, "INDEX"); !slices.Equal(got, want) {
 		t.Errorf("kept %v\nwant %v", got, want)
 	}

@@ -167,13 +167,13 @@ func (s credStore) places(home string, env func(string) string) []string {
 
 // closeStores closes the stores that are there. What a person or an administrator opens by allowRead stays
 // open; what a project's files open counts in no store.
-func (c *Confiner) closeStores(out *sandbox.Config) {
-	opened := c.openings(origin.User, origin.Managed, origin.Flag)
+func (p *profiler) closeStores(out *sandbox.Config) {
+	opened := p.openings(origin.User, origin.Managed, origin.Flag)
 	denied := out.DenyRead
-	env := c.given.Env().Value
+	env := p.Env().Value
 	for _, s := range stores {
-		for _, path := range s.places(c.given.Places.UserHome, env) {
-			if !closable(path) || slices.Contains(opened, path) || within(out.Dir, path) || within(c.given.Places.UserHome, path) {
+		for _, path := range s.places(p.Places.UserHome, env) {
+			if !closable(path) || slices.Contains(opened, path) || within(out.Dir, path) || within(p.Places.UserHome, path) {
 				continue
 			}
 			out.Closed = append(out.Closed, path)
@@ -190,7 +190,7 @@ func (c *Confiner) closeStores(out *sandbox.Config) {
 			}
 		}
 	}
-	if foreign := c.openings(origin.Project, origin.Local); len(foreign) > 0 {
+	if foreign := p.openings(origin.Project, origin.Local); len(foreign) > 0 {
 		out.AllowRead = slices.DeleteFunc(out.AllowRead, func(path string) bool {
 			return slices.Contains(foreign, path) && !slices.Contains(opened, path) &&
 				slices.ContainsFunc(out.Closed, func(closed string) bool { return within(path, closed) })
@@ -205,8 +205,8 @@ func closable(path string) bool {
 }
 
 // openings are the paths that allowRead of some scopes names.
-func (c *Confiner) openings(scopes ...origin.Scope) []string {
-	return c.pathsOf(allowRead, func(s origin.Scope) bool { return slices.Contains(scopes, s) })
+func (p *profiler) openings(scopes ...origin.Scope) []string {
+	return p.pathsOf(allowRead, func(s origin.Scope) bool { return slices.Contains(scopes, s) })
 }
 
 // forbids says whether a read rule covers the path.
