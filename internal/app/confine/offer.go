@@ -59,8 +59,14 @@ var kinds = []signedIn{
 	{
 		"publishing to a registry", `\b(twine|poetry|hatch|flit|uv|gem|rake|mvn|gradle|gradlew|dotnet)\b.*\b(upload|publish|push|release|deploy)\b`,
 		`(?i)credential|password|token|unauthorized|40[13]|authentication|api key`,
-		[]string{".pypirc", ".gem/credentials", ".config/pypoetry/auth.toml"},
+		[]string{".pypirc", ".gem/credentials", ".config/pypoetry/auth.toml", ".m2/settings.xml", ".gradle/gradle.properties", ".nuget/NuGet/NuGet.Config"},
 		[]string{"TWINE_PASSWORD", "UV_PUBLISH_TOKEN"},
+	},
+	{
+		"a private repository of packages", `\b(mvn|mvnw|gradle|gradlew|sbt|dotnet|nuget|bundle|mix)\b`,
+		`(?i)settings\.xml|gradle\.properties|status(?: code)?:? 40[13]|unauthorized|not authorized|authentication|bad username or password`,
+		[]string{".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".ivy2/.credentials", ".sbt/.credentials", ".nuget/NuGet/NuGet.Config", ".bundle/config", ".hex/hex.config"},
+		nil,
 	},
 	{
 		"a container registry", `\b(docker|podman|skopeo|buildah|crane|oras|helm)\b.*\b(push|pull|login|build|copy)\b`,

@@ -20,10 +20,19 @@ var modelKeys = []string{
 // secretNames are what names of variables that hold secrets look like, in upper case.
 var secretNames = []string{
 	"*_KEY", "*_KEY_ID", "*_APIKEY", "*_TOKEN", "*_PAT", "*_SECRET*", "*_PASSWORD", "*_PASSWD", "*_PASSPHRASE", "*_PASS", "*_PWD", "*_DSN",
-	"*CREDENTIAL*", "*_AUTH", "*_AUTHTOKEN", "*_COOKIE", "*_SESSION_ID", "*_WEBHOOK_URL", "*_CONNECTION_STRING", "*_DATABASE_URL",
+	"*CREDENTIAL*", "*_AUTH", "*_AUTHTOKEN", "*_COOKIE", "*_WEBHOOK_URL", "*_CONNECTION_STRING", "*_DATABASE_URL",
 	"TOKEN", "SECRET", "PASSWORD", "APIKEY", "API_KEY", "PGPASSWORD", "MYSQL_PWD", "SSHPASS", "DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGO_URL",
 	"AMQP_URL", "CLOUDAMQP_URL", "CLOUDINARY_URL", "DOCKER_AUTH_CONFIG", "KUBE_CONFIG_DATA", "NPM_CONFIG_*AUTH*", "GITHUB_PAT*",
 	"SECRET_*", "TOKEN_*", "PRIVATE_KEY*", "*_KEY_BASE64", "*_JWT", "JWT", "BEARER", "BEARER_*", "AUTH", "COOKIE", "STRIPE_SK",
+}
+
+// publicNames look like secrets and are none: what is shown to everybody, and what names an entry.
+var publicNames = []string{"*PUBLIC_KEY", "*PUBLISHABLE_KEY", "*_PUB_KEY", "*CACHE_KEY", "*_PRIMARY_KEY", "*_SORT_KEY", "*_PARTITION_KEY", "*_FOREIGN_KEY"}
+
+// secretName says whether the name of a variable looks like that of a secret.
+func secretName(name string) bool {
+	name = strings.ToUpper(name)
+	return sandbox.Matches(name, secretNames) && !sandbox.Matches(name, publicNames)
 }
 
 // secrets are the variables of an environment that commands inside do not see, beside those that are named.
@@ -32,7 +41,7 @@ func (p *profiler) secrets(env []string) []string {
 	var out []string
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
-		if (sandbox.Matches(strings.ToUpper(name), secretNames) || signsIn(value)) && !sandbox.Matches(name, allowed) {
+		if (secretName(name) || signsIn(value)) && !sandbox.Matches(name, allowed) {
 			out = append(out, name)
 		}
 	}

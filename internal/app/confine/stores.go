@@ -32,6 +32,20 @@ var stores = []credStore{
 	{path: ".kube", env: "KUBECONFIG"},
 	{path: ".docker/config.json", env: "DOCKER_CONFIG"},
 	{path: ".config/containers/auth.json", env: "REGISTRY_AUTH_FILE"},
+	{path: ".m2/settings.xml"},
+	{path: ".m2/settings-security.xml"},
+	{path: ".gradle/gradle.properties"},
+	{path: "gradle.properties", env: "GRADLE_USER_HOME"},
+	{path: ".ivy2/.credentials"},
+	{path: ".sbt/.credentials"},
+	{path: ".sbt/credentials"},
+	{path: ".nuget/NuGet/NuGet.Config"},
+	{path: ".bundle/config", env: "BUNDLE_USER_CONFIG"},
+	{path: ".hex/hex.config"},
+	{path: ".terraformrc", env: "TF_CLI_CONFIG_FILE"},
+	{path: ".config/argocd"},
+	{path: ".jupyter/jupyter_server_config.json"},
+	{path: ".local/share/jupyter/runtime"},
 	{path: ".netrc", env: "NETRC"},
 	{path: "_netrc"},
 	{path: ".git-credentials"},
@@ -139,8 +153,91 @@ var stores = []credStore{
 	{path: ".qwen"},
 }
 
+// histories keep what was typed, with the words that were typed by mistake. A variable names another file.
+var histories = []credStore{
+	{path: ".bash_history", env: "HISTFILE"},
+	{path: ".bash_sessions"},
+	{path: ".zsh_history"},
+	{path: ".zsh_sessions"},
+	{path: ".zhistory"},
+	{path: ".histfile"},
+	{path: ".history"},
+	{path: ".sh_history"},
+	{path: ".ksh_history"},
+	{path: ".ash_history"},
+	{path: ".local/share/fish/fish_history"},
+	{path: ".config/nushell/history.txt"},
+	{path: ".config/nushell/history.sqlite3"},
+	{path: ".local/share/powershell/PSReadLine"},
+	{path: ".local/share/atuin"},
+	{path: ".local/share/mcfly"},
+	{path: ".local/share/zsh/history"},
+	{path: ".local/state/zsh/history"},
+	{path: ".local/state/bash/history"},
+	{path: ".python_history", env: "PYTHON_HISTORY"},
+	{path: ".local/state/python_history"},
+	{path: ".ipython/profile_default/history.sqlite"},
+	{path: ".node_repl_history", env: "NODE_REPL_HISTORY"},
+	{path: ".ts_node_repl_history"},
+	{path: ".irb_history"},
+	{path: ".pry_history"},
+	{path: ".local/share/pry"},
+	{path: ".php_history"},
+	{path: ".scala_history"},
+	{path: ".ghc/ghci_history"},
+	{path: ".julia/logs/repl_history.jl", env: "JULIA_HISTORY"},
+	{path: ".Rhistory", env: "R_HISTFILE"},
+	{path: ".octave_hist"},
+	{path: ".gdb_history", env: "GDBHISTFILE"},
+	{path: ".lldb"},
+	{path: ".psql_history", env: "PSQL_HISTORY"},
+	{path: ".mysql_history", env: "MYSQL_HISTFILE"},
+	{path: ".mariadb_history"},
+	{path: ".sqlite_history", env: "SQLITE_HISTORY"},
+	{path: ".local/state/sqlite_history"},
+	{path: ".duckdb_history"},
+	{path: ".usql_history"},
+	{path: ".rediscli_history", env: "REDISCLI_HISTFILE"},
+	{path: ".valkeycli_history"},
+	{path: ".dbshell"},
+	{path: ".mongodb/mongosh"},
+	{path: ".lesshst", env: "LESSHISTFILE"},
+	{path: ".local/state/lesshst"},
+	{path: ".local/state/less/history"},
+	{path: ".viminfo"},
+	{path: ".local/state/nvim/shada"},
+	{path: ".wget-hsts"},
+}
+
+// ownNames are what this program, and the one whose home it reads, keep in their home: settings with keys,
+// conversations, what was decided, sockets. What people put there for commands (skills, hooks, agents) is open.
+var ownNames = []string{
+	"settings.json", "settings.local.json", "state.json", ".claude.json", ".credentials.json", "history.jsonl", "projects", "backups", "run", "outside", "spent", "cache/pages",
+	"sessions", "file-history", "todos", "tasks", "teams", "shell-snapshots", "paste-cache", "debug", "statsig", "telemetry", "session-env", "ide",
+}
+
+// ownStores is what of this program's own home is closed, and what of it stays open: what belongs to the
+// present session, which hooks are pointed to, and the project's memory.
+func (p *profiler) ownStores() (closed, open []string) {
+	g := p.Places
+	for _, home := range []string{g.Home, g.GuestHome} {
+		for _, name := range ownNames {
+			if home != "" {
+				closed = append(closed, filepath.Join(home, name))
+			}
+		}
+	}
+	for _, file := range []string{g.StateFile, g.GuestState} {
+		if file != "" {
+			closed = append(closed, file)
+		}
+	}
+	dir := p.SessionDir()
+	return closed, []string{dir, dir + ".jsonl", filepath.Join(filepath.Dir(dir), "memory")}
+}
+
 // xdg are the folders of home that a variable moves.
-var xdg = []struct{ env, path string }{{"XDG_CONFIG_HOME", ".config"}, {"XDG_DATA_HOME", ".local/share"}, {"XDG_CACHE_HOME", ".cache"}, {"CARGO_HOME", ".cargo"}}
+var xdg = []struct{ env, path string }{{"XDG_CONFIG_HOME", ".config"}, {"XDG_DATA_HOME", ".local/share"}, {"XDG_STATE_HOME", ".local/state"}, {"XDG_CACHE_HOME", ".cache"}, {"CARGO_HOME", ".cargo"}}
 
 // places is where a store may lie.
 func (s credStore) places(home string, env func(string) string) []string {
@@ -156,8 +253,11 @@ func (s credStore) places(home string, env func(string) string) []string {
 	}
 	for _, path := range filepath.SplitList(env(s.env)) { // KUBECONFIG is a list
 		if filepath.IsAbs(path) {
-			if s.env == "DOCKER_CONFIG" {
+			switch s.env {
+			case "DOCKER_CONFIG":
 				path = filepath.Join(path, "config.json")
+			case "GRADLE_USER_HOME":
+				path = filepath.Join(path, s.path)
 			}
 			out = append(out, filepath.Clean(path))
 		}
@@ -170,23 +270,25 @@ func (s credStore) places(home string, env func(string) string) []string {
 func (p *profiler) closeStores(out *sandbox.Config) {
 	opened := p.openings(origin.User, origin.Managed, origin.Flag)
 	denied := out.DenyRead
-	env := p.Env().Value
-	for _, s := range stores {
-		for _, path := range s.places(p.Places.UserHome, env) {
-			if !closable(path) || slices.Contains(opened, path) || within(out.Dir, path) || within(p.Places.UserHome, path) {
+	home, env := p.Places.UserHome, p.Env().Value
+	closes := func(path string) bool {
+		if !closable(path) || slices.Contains(opened, path) || within(out.Dir, path) || within(home, path) {
+			return false
+		}
+		out.Closed = append(out.Closed, path)
+		return true
+	}
+	for _, s := range slices.Concat(stores, histories) {
+		for _, path := range s.places(home, env) {
+			if !closes(path) {
 				continue
 			}
-			out.Closed = append(out.Closed, path)
 			for _, pattern := range s.open {
 				matches, err := filepath.Glob(filepath.Join(escaped(path), pattern))
 				if err != nil {
 					continue // the patterns are ours
 				}
-				for _, m := range matches {
-					if !forbids(denied, m) {
-						out.AllowRead = append(out.AllowRead, m)
-					}
-				}
+				out.AllowRead = append(out.AllowRead, slices.DeleteFunc(matches, func(m string) bool { return forbids(denied, m) })...)
 			}
 		}
 	}
@@ -195,6 +297,15 @@ func (p *profiler) closeStores(out *sandbox.Config) {
 			return slices.Contains(foreign, path) && !slices.Contains(opened, path) &&
 				slices.ContainsFunc(out.Closed, func(closed string) bool { return within(path, closed) })
 		})
+	}
+	closed, open := p.ownStores()
+	for _, path := range closed {
+		closes(path)
+	}
+	for _, path := range open {
+		if !forbids(denied, path) && slices.ContainsFunc(out.Closed, func(closed string) bool { return within(path, closed) }) {
+			out.AllowRead = append(out.AllowRead, path)
+		}
 	}
 }
 
