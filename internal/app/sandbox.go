@@ -35,12 +35,9 @@ func newConfiner(r *rooms) *confine.Confiner {
 			Config: r.settings.now, Env: r.settings.env, Places: p, State: r.part.permission, Policy: func() permission.Policy { return r.gate.Policy() }, DropIn: r.opts.DropIn,
 			Temp: r.temp, SessionDir: r.dir, ProjectKey: func() string { return filepath.Base(r.part.session.Get().ProjectDir) },
 		},
-		People: confine.People{
-			Answers: r.opts.Answers, Ask: r.asks.Put, Classify: func(ctx context.Context, host, port string) permission.Verdict {
-				return classifyHost(ctx, r, host, port)
-			},
-			NewID: func() string { return r.clock.newID() }, Grant: r.rights.grant, Notice: func(n proto.Notice) { r.events.Emit(n) }, Early: func(n proto.Notice) { r.events.Early(n) },
-		},
+		People: confine.People{Answers: r.opts.Answers, Ask: r.asks.Put, Classify: func(ctx context.Context, host, port string) permission.Verdict {
+			return classifyHost(ctx, r, host, port)
+		}, NewID: func() string { return r.clock.newID() }, Grant: r.rights.grant, Notice: func(n proto.Notice) { r.events.Emit(n) }, Early: func(n proto.Notice) { r.events.Early(n) }},
 		Context: r.ctx, Planning: r.rights.planning, Owner: r.programs.owner, Hold: func() func() { return r.settings.live.Hold() },
 	})
 }
