@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/task"
@@ -230,7 +231,7 @@ func findDoor(o Options, session string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	info, err := findSession(shelfOf(places), o.Cwd, session)
+	info, err := inspect.FindSession(shelfOf(places), o.Cwd, session)
 	if err != nil {
 		return "", err
 	}

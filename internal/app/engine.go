@@ -16,6 +16,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/tools/plan"
+	"github.com/myelin-agent/myelin/internal/tools/structured"
 )
 
 // engineConfig is what the engine is given for one turn.
@@ -140,7 +141,7 @@ func (s *Session) stopping(t *turn) func(context.Context, engine.Turn) (engine.S
 		}
 		if o := s.rooms.output; o != nil && !o.Given() && !t.reminded {
 			t.reminded = true
-			return again("Give the result now by calling StructuredOutput exactly once."), nil
+			return again(structured.Reminder), nil
 		}
 		return s.stopHooks(ctx, turn)
 	}

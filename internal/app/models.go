@@ -317,7 +317,7 @@ func (m *models) searchWeb(ctx context.Context, q websearch.Query) (websearch.Fo
 	blocks, err := m.ask(ctx, model, provider.Request{
 		Lane: provider.LaneFetch, Messages: []msg.Message{{Role: msg.User, Content: []msg.Block{msg.Text{Text: websearch.Prompt(q)}}}},
 		Options: provider.Options{NoCache: true, WebSearch: &provider.WebSearch{MaxUses: q.MaxUses, AllowedDomains: q.AllowedDomains, BlockedDomains: q.BlockedDomains}},
-	}, "WebSearch")
+	}, websearch.Name)
 	if err != nil {
 		return websearch.Found{}, err
 	}

@@ -46,7 +46,7 @@ func reactPermission(r *rooms) {
 		if was, is := permission.Outward(old.Mode, permission.Default), permission.Outward(now.Mode, permission.Default); was != is {
 			r.events.Emit(proto.ModeChanged{Mode: string(is)})
 			if now.Mode == permission.Plan { // what planning ends with must be at hand
-				r.pool.Load("ExitPlanMode", "AskUserQuestion")
+				r.pool.LoadPlanning()
 			}
 			r.session.keep(noteMode, noteMode, string(is))
 		}

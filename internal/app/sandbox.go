@@ -14,6 +14,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/app/confine"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/providers/offline"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
@@ -73,11 +74,12 @@ type SandboxReport struct {
 
 // Sandbox tells the state of the sandbox here, as "myelin sandbox status" prints it.
 func Sandbox(ctx context.Context, o Options) (SandboxReport, error) {
-	s, err := inspect(ctx, o)
+	o.Interactive = true // an unattended run would refuse to start; here everything is to be seen
+	s, err := lookAt(ctx, o, offline.New())
 	if err != nil {
 		return SandboxReport{}, err
 	}
-	defer s.rooms.close(ctx) // nothing was started
+	defer s.close(ctx) // nothing was started
 	s.rooms.programs.box.Forget()
 	return SandboxReport{Status: s.rooms.programs.box.Status(), Off: s.rooms.programs.box.Wanted() == "off", Facts: s.rooms.programs.box.Facts()}, nil
 }
@@ -85,11 +87,12 @@ func Sandbox(ctx context.Context, o Options) (SandboxReport, error) {
 // RunSandboxed runs a program in the sandbox the settings describe, with this process's streams, and
 // returns its exit code.
 func RunSandboxed(ctx context.Context, o Options, args []string) (int, error) {
-	s, err := inspect(ctx, o)
+	o.Interactive = true // an unattended run would refuse to start; here everything is to be seen
+	s, err := lookAt(ctx, o, offline.New())
 	if err != nil {
 		return 1, err
 	}
-	defer s.rooms.close(context.WithoutCancel(ctx)) // the code of the program says what came of it
+	defer s.close(context.WithoutCancel(ctx)) // the code of the program says what came of it
 	spec := proc.Spec{Path: args[0], Args: args[1:], Dir: o.Cwd, Env: s.rooms.programs.childEnv(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Label: args[0], Wraps: true}
 	ended, err := s.rooms.programs.guard.Confined(s.rooms.programs.outsideCommands())
 	if err != nil {

@@ -88,7 +88,7 @@ func buildTools(r *rooms) error {
 	r.pool = pool.New(pool.Given{
 		State: r.part.pool, Builtin: all, Base: base(o), Answers: o.Answers, Denied: func() func(string) string { return deniedTools(r.gate) },
 		Absent: func(name string) string {
-			if name == "WebSearch" && !r.models.now().Info().WebSearch {
+			if name == websearch.Name && !r.models.now().Info().WebSearch {
 				return "the model's service cannot search the web"
 			}
 			return ""
@@ -106,15 +106,15 @@ func todoTools(r *rooms) []tool.Tool {
 	return todotool.Tasks(todos)
 }
 
-// base is the list of built-in tools that may be used; the tool for the output is always among them.
+// base is the list of built-in tools that may be used; nil: all.
 func base(o Options) *[]string {
 	switch {
 	case o.Simple:
-		return &[]string{"Bash", "Read", "Edit"}
+		return &[]string{bash.Name, read.Name, edit.Name}
 	case o.Tools == nil:
 		return nil
 	}
-	names := []string{"StructuredOutput"}
+	names := []string{}
 	for _, name := range *o.Tools {
 		names = append(names, tool.Current(name))
 	}
@@ -142,7 +142,7 @@ func hides(g *gate.Gate, path string) bool {
 
 func readDecision(g *gate.Gate, scope *tool.Scope, path string) permission.Decision {
 	return g.Decide(permission.Request{
-		Tool: "Read", Traits: tool.Traits{ReadOnly: true, Paths: []tool.PathUse{{Path: path, Intent: tool.Read}}}, Cwd: scope.Cwd(),
+		Tool: read.Name, Traits: tool.Traits{ReadOnly: true, Paths: []tool.PathUse{{Path: path, Intent: tool.Read}}}, Cwd: scope.Cwd(),
 	})
 }
 
@@ -164,10 +164,10 @@ func shellWorld(r *rooms, board task.Board) bash.World {
 func webFetch(r *rooms) tool.Tool {
 	return webfetch.New(webfetch.World{
 		Ask: func(ctx context.Context, prompt string) (string, error) {
-			return r.models.askSmall(ctx, provider.LaneFetch, prompt, "WebFetch")
+			return r.models.askSmall(ctx, provider.LaneFetch, prompt, webfetch.Name)
 		},
 		Cache: func(ctx context.Context, key string, load func(context.Context) ([]byte, error)) ([]byte, error) {
-			return r.pages.Get(ctx, twotier.SessionKey(r.part.session.Get().ID, "WebFetch", []byte(key)), load)
+			return r.pages.Get(ctx, twotier.SessionKey(r.part.session.Get().ID, webfetch.Name, []byte(key)), load)
 		},
 		Opens: func(host netname.Host) netname.Reach { return opens(r.gate, r.scope, host) }, Proxy: transport.Proxy(r.settings.env().Value), TLS: r.limits.web.Transport.(*http.Transport).TLSClientConfig,
 		UserAgent: "myelin/" + r.opts.Version, Now: r.clock.now,
@@ -177,7 +177,7 @@ func webFetch(r *rooms) tool.Tool {
 // opens says how near a fetched host may be. Only a rule for this very host opens more than the public
 // network: an address or localhost wherever it is, a name on a private network.
 func opens(g *gate.Gate, scope *tool.Scope, host netname.Host) netname.Reach {
-	d := g.Decide(permission.Request{Tool: "WebFetch", Traits: tool.Traits{ReadOnly: true, Hosts: []string{host.URLHost()}}, Cwd: scope.Cwd()})
+	d := g.Decide(permission.Request{Tool: webfetch.Name, Traits: tool.Traits{ReadOnly: true, Hosts: []string{host.URLHost()}}, Cwd: scope.Cwd()})
 	switch {
 	case d.Behavior != permission.Allow || d.Reason.Kind != permission.ByRule || !permission.NamesHost(d, host):
 		return netname.Public

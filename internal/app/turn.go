@@ -29,7 +29,7 @@ type turn struct {
 
 	mu         sync.Mutex // guards the rest: calls side by side write it
 	results    int        // tool results and interrupt marks, for num_turns
-	output     string     // id of the last call of StructuredOutput
+	output     string     // id of the last call that ends the turn
 	structured []byte
 }
 
@@ -149,7 +149,7 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 		switch b := e.Body.(type) {
 		case proto.CallAnnounced:
 			s.rooms.pool.Called(b.Tool)
-			if b.Tool == "StructuredOutput" {
+			if s.rooms.pool.EndsTurn(b.Tool) {
 				t.output = b.Call
 			}
 			if open++; open > 1 { // it waits, or runs beside others; the first is decided at once

@@ -18,6 +18,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/app/events"
 	"github.com/myelin-agent/myelin/internal/app/gate"
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/app/pool"
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -34,7 +35,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/shaping"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
 	"github.com/myelin-agent/myelin/internal/feature/trust"
-	"github.com/myelin-agent/myelin/internal/providers/offline"
 	"github.com/myelin-agent/myelin/internal/providers/record"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 	"github.com/myelin-agent/myelin/internal/sys/proc"
@@ -70,8 +70,8 @@ type rooms struct {
 	classifier   *permission.Classifier
 	door         *door
 
-	host    *proc.Host // everything this session starts
-	tape    tape       // of a session that is recorded
+	host    *proc.Host          // everything this session starts
+	tape    inspect.Tape[State] // of a session that is recorded
 	pages   *twotier.Cache[[]byte]
 	history *transcript.History
 	log     atomic.Pointer[*transcript.Transcript]
@@ -113,17 +113,6 @@ func open(ctx context.Context, o Options, given provider.Model) (*Session, error
 	return s, nil
 }
 
-// inspect builds a session that is only looked at: it keeps nothing and takes no prompt.
-func inspect(ctx context.Context, o Options) (*Session, error) {
-	o.NoPersist, o.Interactive = true, true // an unattended run would refuse to start; here everything is to be seen
-	s, err := built(ctx, o, offline.New())
-	if err != nil {
-		return nil, err
-	}
-	close(s.done)
-	return s, nil
-}
-
 // built is a session whose rooms are built and in which nothing runs yet.
 func built(ctx context.Context, o Options, given provider.Model) (*Session, error) {
 	s := newSession(o)
@@ -146,7 +135,7 @@ func newSession(o Options) *Session {
 		bodies: map[string]proto.Prompt{}, seen: map[string]bool{},
 	}
 	r.session = s
-	r.store = store.New(emptyState(&Process{Config: &config.State{}, Policy: &policy.State{}}), r.tape.change, func(v any) {
+	r.store = store.New(emptyState(&Process{Config: &config.State{}, Policy: &policy.State{}}), r.tape.Change, func(v any) {
 		r.events.Emit(proto.Notice{Level: "error", Text: fmt.Sprintf("A reaction failed inside: %v", v)})
 	})
 	r.part = partsOf(r.store)
@@ -201,7 +190,7 @@ func (r *rooms) build(ctx context.Context, given provider.Model) error {
 	}
 	r.buildInstructions()
 	if r.rights.planning() {
-		r.pool.Load("ExitPlanMode", "AskUserQuestion")
+		r.pool.LoadPlanning()
 	}
 	reportRules(r)
 	react(r)
@@ -286,7 +275,7 @@ func (r *rooms) buildModels(ctx context.Context, given provider.Model) error {
 			return err
 		}
 		r.clock.Now, r.clock.NewID = m.recorder.Now(r.clock.Now), m.recorder.NewID(r.clock.NewID)
-		r.tape.begin(m.recorder, r.store.Get())
+		r.tape.Begin(m.recorder, r.store.Get())
 	}
 	if m.begun, _, err = m.first(ctx, r.opts); err != nil {
 		return err

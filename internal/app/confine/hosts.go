@@ -11,6 +11,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/sys/netname"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+	"github.com/myelin-agent/myelin/internal/tools/webfetch"
 )
 
 // hosts decides connections of commands. It is safe for concurrent use.
@@ -117,7 +118,7 @@ func (h *hosts) classified(ctx context.Context, host, port string) (sandbox.Deci
 func (h *hosts) ask(ctx context.Context, host, port string) sandbox.Decision {
 	always := proto.PermissionUpdate{
 		Type: "addRules", Behavior: "allow", Destination: "localSettings",
-		Rules: []proto.RuleValue{{ToolName: "WebFetch", RuleContent: "domain:" + host}},
+		Rules: []proto.RuleValue{{ToolName: webfetch.Name, RuleContent: "domain:" + host}},
 	}
 	answer, err := h.Ask(ctx, proto.Ask{
 		ID: h.NewID(), Kind: proto.AskHost, Title: "A command wants to connect to " + net.JoinHostPort(host, port), Text: net.JoinHostPort(host, port),

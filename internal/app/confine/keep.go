@@ -12,6 +12,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+	"github.com/myelin-agent/myelin/internal/tools/bash"
 )
 
 // manager is a program whose own install or init command may change its own files, where those are
@@ -137,7 +138,7 @@ func (w *watch) wantsKept(command string, changes []sandbox.Change) bool {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	answer, err := w.Ask(w.ctx, proto.Ask{
-		ID: w.NewID(), Kind: proto.AskPermission, Tool: "Bash", Title: "A command changed files that other programs run or obey",
+		ID: w.NewID(), Kind: proto.AskPermission, Tool: bash.Name, Title: "A command changed files that other programs run or obey",
 		Text: strings.Join(lines, "\n"), Reason: "the command was: " + command,
 		Options: []proto.Option{
 			{ID: "keep", Label: "Keep the changes", Behavior: "allow"},

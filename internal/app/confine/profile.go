@@ -11,6 +11,8 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/sys/origin"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
+	"github.com/myelin-agent/myelin/internal/tools/edit"
+	"github.com/myelin-agent/myelin/internal/tools/read"
 )
 
 // profiler makes profiles: what one command may write, read and reach.
@@ -34,10 +36,10 @@ func (p *profiler) profile(how tool.Confinement) sandbox.Config {
 		Network:    p.network(), Container: p.engine(),
 	}
 	out.Write = append(out.Write, p.paths("sandbox.filesystem.allowWrite")...)
-	out.DenyWrite = append(p.paths("sandbox.filesystem.denyWrite"), p.rulePaths(permission.DenyList, "Edit")...)
-	out.DenyRead = append(p.paths("sandbox.filesystem.denyRead"), p.rulePaths(permission.DenyList, "Read")...)
+	out.DenyWrite = append(p.paths("sandbox.filesystem.denyWrite"), p.rulePaths(permission.DenyList, edit.Name)...)
+	out.DenyRead = append(p.paths("sandbox.filesystem.denyRead"), p.rulePaths(permission.DenyList, read.Name)...)
 	out.AllowRead = p.paths(allowRead)
-	out.Write = append(out.Write, p.rulePaths(permission.AllowList, "Edit")...)
+	out.Write = append(out.Write, p.rulePaths(permission.AllowList, edit.Name)...)
 	out.Show = []string{p.SessionDir()} // aliases and what hooks left for commands
 	out.DropEnv = slices.Clone(modelKeys)
 	for _, v := range setting[[]credential](state, "sandbox.credentials.envVars", nil) {

@@ -7,6 +7,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/tools/bash"
+	"github.com/myelin-agent/myelin/internal/tools/read"
 )
 
 // Request describes a call for the decision.
@@ -125,7 +126,7 @@ func (g *Gate) Effects(command, cwd string) bash.Effects {
 // a search asks about every file it meets.
 func (g *Gate) Hidden() func(path string) bool {
 	p := g.Policy()
-	if len(p.Rules.Paths("Read", permission.DenyList)) == 0 {
+	if len(p.Rules.Paths(read.Name, permission.DenyList)) == 0 {
 		return nil
 	}
 	return func(path string) bool {

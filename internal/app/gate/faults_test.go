@@ -538,7 +538,7 @@ func TestKF109_AnEarlyVerdictIsOfItsInputAlone(t *testing.T) {
 func TestKF113_AQuestionOffersNoForbiddenMode(t *testing.T) {
 	r := newRig(t, permission.Plan, nil, says(yes), func(r *rig) {
 		r.given.Tool = func(name string) tool.Tool {
-			return tool.New(tool.Spec{Name: name, Schema: json.RawMessage(`{"type":"object"}`)},
+			return tool.New(tool.Spec{Name: name, Asks: tool.AsksPlan, Schema: json.RawMessage(`{"type":"object"}`)},
 				func(context.Context, map[string]any, tool.Call) (tool.Result, error) { return tool.Text("left"), nil },
 				tool.Always[map[string]any](tool.Traits{NeedsPerson: true, NoEffect: true}))
 		}

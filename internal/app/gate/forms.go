@@ -6,16 +6,17 @@ import (
 	"slices"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 )
 
 // formed gives questions that are no permission in themselves their own kind, so that surfaces show a
 // form or a plan, and takes out what an answer could not bring about.
 func (g *Gate) formed(a *proto.Ask) proto.Ask {
-	switch a.Tool {
-	case "AskUserQuestion":
+	switch g.asks(a.Tool) {
+	case tool.AsksForm:
 		a.Kind = proto.AskQuestion
-	case "ExitPlanMode":
+	case tool.AsksPlan:
 		a.Kind = proto.AskPlan
 		a.Options = g.planOptions()
 	}
@@ -26,6 +27,14 @@ func (g *Gate) formed(a *proto.Ask) proto.Ask {
 	a.Suggestions = slices.DeleteFunc(slices.Clone(a.Suggestions), shut)
 	a.Options = slices.DeleteFunc(slices.Clone(a.Options), func(o proto.Option) bool { return slices.ContainsFunc(o.Updates, shut) })
 	return *a
+}
+
+// asks is what the question of a call of that tool is.
+func (g *Gate) asks(name string) tool.QuestionKind {
+	if t := g.given.Tool(name); t != nil {
+		return t.Spec().Asks
+	}
+	return ""
 }
 
 // filled completes an answer: a form's answers go into the input, and a way out of plan mode brings its mode.
@@ -56,7 +65,7 @@ func (g *Gate) planOptions() []proto.Option {
 	return append(out, proto.Option{ID: "no", Label: "No, keep planning", Behavior: "deny"})
 }
 
-// withAnswers puts a person's answers into the input of AskUserQuestion.
+// withAnswers puts a person's answers into the input of the call that asked.
 func withAnswers(input, values json.RawMessage) json.RawMessage {
 	var in, given map[string]json.RawMessage
 	if json.Unmarshal(input, &in) != nil || json.Unmarshal(values, &given) != nil {

@@ -144,7 +144,7 @@ func commandOf(input json.RawMessage) string {
 
 // form is a tool whose call is a question to a person.
 func form() tool.Tool {
-	return tool.New(tool.Spec{Name: "AskUserQuestion", Schema: json.RawMessage(`{"type":"object"}`)},
+	return tool.New(tool.Spec{Name: "AskUserQuestion", Asks: tool.AsksForm, Schema: json.RawMessage(`{"type":"object"}`)},
 		func(_ context.Context, _ map[string]any, c tool.Call) (tool.Result, error) {
 			return tool.Text(string(c.Input)), nil
 		},

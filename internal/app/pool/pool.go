@@ -36,7 +36,7 @@ type Given struct {
 	State   store.Slice[State]
 	Builtin []tool.Tool
 	Foreign func() map[string][]tool.Tool   // tools of servers, by server; nil: none
-	Base    *[]string                       // names of built-in tools that may be used; nil: all
+	Base    *[]string                       // names of built-in tools that may be used; nil: all. One that ends the turn may always be
 	Answers bool                            // somebody can answer questions
 	Denied  func() func(name string) string // the bare deny rule that hits a tool now, empty: none
 	Absent  func(name string) string        // why a tool cannot be used with the present model; empty: it can
@@ -76,6 +76,21 @@ func (p *Pool) Load(names ...string) {
 	}
 }
 
+// LoadPlanning loads the tools that belong to plan mode.
+func (p *Pool) LoadPlanning() {
+	for _, t := range p.given.Builtin {
+		if s := t.Spec(); s.Plans {
+			p.Load(s.Name)
+		}
+	}
+}
+
+// EndsTurn says whether a call of the tool that succeeds is the result of the turn.
+func (p *Pool) EndsTurn(name string) bool {
+	t := p.byName[name]
+	return t != nil && t.Spec().EndsTurn
+}
+
 // Called loads a deferred tool that the model called without having loaded it: the call fails with a
 // clear word, the next one works.
 func (p *Pool) Called(name string) {
@@ -86,7 +101,7 @@ func (p *Pool) Called(name string) {
 }
 
 // Offer returns the tools of the next round and enters the pool in the state when something changed.
-// What is deferred is named in the description of ToolSearch.
+// What is deferred is named in the description of the tool that loads it.
 func (p *Pool) Offer() []tool.Tool {
 	offered, deferred := p.refresh()
 	if len(deferred) == 0 {
@@ -94,7 +109,7 @@ func (p *Pool) Offer() []tool.Tool {
 	}
 	out := slices.Clone(offered)
 	for i, t := range out {
-		if t.Spec().Name == "ToolSearch" {
+		if t.Spec().Finds {
 			out[i] = p.naming(t, deferred)
 		}
 	}
@@ -154,7 +169,7 @@ func (c candidate) entry(state, step, why string) Entry {
 func (p *Pool) assemble() (offered, deferred []tool.Tool, all []Entry) {
 	kept, all := p.candidates()
 	denied, seen := p.given.Denied(), map[string]bool{}
-	searchable := slices.ContainsFunc(kept, func(c candidate) bool { return c.tool.Spec().Name == "ToolSearch" })
+	searchable := slices.ContainsFunc(kept, func(c candidate) bool { return c.tool.Spec().Finds })
 	for _, c := range kept {
 		s := c.tool.Spec()
 		rule := denied(s.Name)
@@ -185,7 +200,7 @@ func (p *Pool) candidates() (kept []candidate, dropped []Entry) {
 		switch why := p.given.Absent(s.Name); {
 		case why != "":
 			dropped = append(dropped, c.entry("absent", "base", why))
-		case p.given.Base != nil && !slices.Contains(*p.given.Base, s.Name):
+		case p.given.Base != nil && !s.EndsTurn && !slices.Contains(*p.given.Base, s.Name):
 			dropped = append(dropped, c.entry("filtered", "base", "not in the list of tools that was given"))
 		case s.NeedsPerson && !p.given.Answers:
 			dropped = append(dropped, c.entry("filtered", "mode", "nobody can answer"))

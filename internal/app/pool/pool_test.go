@@ -91,7 +91,7 @@ func TestEveryStepDropsWhatItIsFor(t *testing.T) {
 }
 
 func TestDeferredToolsAreLoaded(t *testing.T) {
-	specs := []tool.Spec{{Name: "Read"}, {Name: "ToolSearch", Description: "Finds tools."}, {Name: "Rare", Deferred: true}, {Name: "Seldom", Deferred: true}}
+	specs := []tool.Spec{{Name: "Read"}, {Name: "ToolSearch", Finds: true, Description: "Finds tools."}, {Name: "Rare", Deferred: true}, {Name: "Seldom", Deferred: true}}
 	st := begin(nil, specs...)
 	first := st.Offer()
 	if got, want := named(first), []string{"Read", "ToolSearch"}; !slices.Equal(got, want) {
@@ -127,7 +127,7 @@ func TestDeferredToolsAreLoaded(t *testing.T) {
 }
 
 func TestTheRevisionFollowsWhatCanBeUsed(t *testing.T) {
-	st := begin(nil, tool.Spec{Name: "Read"}, tool.Spec{Name: "Rare", Deferred: true}, tool.Spec{Name: "ToolSearch"})
+	st := begin(nil, tool.Spec{Name: "Read"}, tool.Spec{Name: "Rare", Deferred: true}, tool.Spec{Name: "ToolSearch", Finds: true})
 	st.Offer()
 	before := st.state.Get()
 	st.Offer()

@@ -38,7 +38,21 @@ type Spec struct {
 	Repeatable  bool            // its result can be had again by the same call: old ones may be left out of requests
 	NeedsPerson bool            // is itself a question to a person: offered only when somebody can answer
 	Keywords    string          // more words ToolSearch finds it by
+	Argument    string          // field of the input that a single word of a person means; empty: none
+	Asks        QuestionKind    // what its question to a person is; empty: whether the call is permitted
+	Plans       bool            // belongs to plan mode: loaded when that is entered
+	Finds       bool            // loads deferred tools: it names them in its description
+	EndsTurn    bool            // a call that succeeds is the result of the turn
 }
+
+// QuestionKind is what the question of a call that asks a person is, so that surfaces show a form or a plan.
+type QuestionKind string
+
+// The kinds of questions that are no permission in themselves.
+const (
+	AsksForm QuestionKind = "question" // a form whose answers go into the input
+	AsksPlan QuestionKind = "plan"     // a plan to approve
+)
 
 // Call is one call of a tool. It is a value; its raw messages must not be changed.
 type Call struct {

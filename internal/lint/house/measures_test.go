@@ -35,7 +35,7 @@ const (
 
 // excess is one thing that is larger than its measure.
 type excess struct {
-	measure string // fields, methods, func, file, package, unused
+	measure string // fields, methods, func, file, package, unused, spells
 	place   string // package folder
 	name    string // of the type, function or file; empty for a package
 }
@@ -45,10 +45,12 @@ func (e excess) String() string {
 }
 
 // TestMeasures: fields, methods, lines of functions, files and packages, and exported names that nobody
-// outside uses, each within its measure or listed with its present figure.
+// outside uses, and tools that are known by name elsewhere, each within its measure or listed with its
+// present figure.
 func TestMeasures(t *testing.T) {
 	got := measure(t)
 	maps.Copy(got, unusedNames(t))
+	maps.Copy(got, spelledNames(t))
 	listed := readExceptions(t)
 	if *update {
 		writeExceptions(t, lowered(listed, got))

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/provider"
@@ -432,7 +433,7 @@ func TestCommandsWithoutAFunctionDoNotExist(t *testing.T) {
 }
 
 func TestAMistypedCommandIsNotSentToAModel(t *testing.T) {
-	d := Deps{Doctor: func(context.Context, app.Options, func(app.Check)) error { return nil }}
+	d := Deps{Doctor: func(context.Context, app.Options, func(inspect.Check)) error { return nil }}
 	got := run(t, surroundings{deps: d, tty: true, inTTY: true}, "docter")
 	if got.code != 2 || !strings.Contains(got.err, "did you mean doctor?") || got.opened != nil {
 		t.Errorf("%+v", got)
@@ -466,8 +467,8 @@ func TestAPlainSessionFromAScript(t *testing.T) {
 }
 
 func TestChoosingASession(t *testing.T) {
-	d := Deps{Sessions: func(context.Context, string, bool) ([]app.SessionRow, error) {
-		return []app.SessionRow{{ID: "s-1", Title: "one"}, {ID: "s-2", FirstPrompt: "two\nlines"}}, nil
+	d := Deps{Sessions: func(context.Context, string, bool) ([]inspect.SessionRow, error) {
+		return []inspect.SessionRow{{ID: "s-1", Title: "one"}, {ID: "s-2", FirstPrompt: "two\nlines"}}, nil
 	}}
 	got := run(t, surroundings{deps: d, tty: true, inTTY: true, in: "9\n2\n"}, "--resume")
 	if got.opened == nil || got.opened.Resume != "s-2" || !strings.Contains(got.out, "2  two lines") {
@@ -483,40 +484,40 @@ func TestChoosingASession(t *testing.T) {
 
 func TestCommandsPrint(t *testing.T) {
 	d := Deps{
-		Models: func(context.Context, app.Options) ([]app.ModelRow, error) {
-			return []app.ModelRow{
+		Models: func(context.Context, app.Options) ([]inspect.ModelRow, error) {
+			return []inspect.ModelRow{
 				{Info: provider.Info{Provider: "a", ID: "m", ContextWindow: 200000, Price: provider.Price{Input: 3}}, Found: "A_KEY", Chosen: true},
 				{Info: provider.Info{Provider: "b", ID: "n"}, Found: "b", Why: "no key"},
 			}, nil
 		},
-		CheckModel: func(_ context.Context, _ app.Options, name string, tell func(app.Check)) error {
-			tell(app.Check{Name: "streaming", Status: "ok"})
-			tell(app.Check{Name: "parallel calls", Status: "failed", Detail: name + " sent one"})
+		CheckModel: func(_ context.Context, _ app.Options, name string, tell func(inspect.Check)) error {
+			tell(inspect.Check{Name: "streaming", Status: "ok"})
+			tell(inspect.Check{Name: "parallel calls", Status: "failed", Detail: name + " sent one"})
 			return nil
 		},
-		Tools: func(context.Context, app.Options) ([]app.ToolRow, error) {
-			return []app.ToolRow{{Name: "Bash", Description: "Runs.\nMore.", State: "offered"}, {Name: "Edit", State: "denied", Step: "deny", Reason: "rule Edit"}}, nil
+		Tools: func(context.Context, app.Options) ([]inspect.ToolRow, error) {
+			return []inspect.ToolRow{{Name: "Bash", Description: "Runs.\nMore.", State: "offered"}, {Name: "Edit", State: "denied", Step: "deny", Reason: "rule Edit"}}, nil
 		},
 		Config: ConfigDeps{
-			Get: func(_ context.Context, _ app.Options, key string) (app.Value, error) {
+			Get: func(_ context.Context, _ app.Options, key string) (inspect.Value, error) {
 				if key != "model" {
-					return app.Value{}, errors.New("no key " + key)
+					return inspect.Value{}, errors.New("no key " + key)
 				}
-				return app.Value{Key: key, Value: json.RawMessage(`"opus"`)}, nil
+				return inspect.Value{Key: key, Value: json.RawMessage(`"opus"`)}, nil
 			},
 			Set: func(_ context.Context, _ app.Options, scope, key string, v json.RawMessage) (string, error) {
 				return fmt.Sprintf("%s %s=%s", scope, key, v), nil
 			},
-			Validate: func(context.Context, app.Options, []string) ([]app.Problem, error) {
-				return []app.Problem{{Place: "a.json:3", Level: "error", Text: "bad"}}, nil
+			Validate: func(context.Context, app.Options, []string) ([]inspect.Problem, error) {
+				return []inspect.Problem{{Place: "a.json:3", Level: "error", Text: "bad"}}, nil
 			},
 		},
 		Permission: PermissionDeps{
-			Why: func(_ context.Context, _ app.Options, r CallRequest) (app.Decision, error) {
-				return app.Decision{Behavior: "ask", Lines: []string{r.Tool + " " + string(r.Input)}}, nil
+			Why: func(_ context.Context, _ app.Options, r CallRequest) (inspect.Decision, error) {
+				return inspect.Decision{Behavior: "ask", Lines: []string{r.Tool + " " + r.Argument + string(r.Input)}}, nil
 			},
-			Test: func(_ context.Context, _ app.Options, file string, tell func(app.Check)) error {
-				tell(app.Check{Name: filepath.Base(file), Status: "ok"})
+			Test: func(_ context.Context, _ app.Options, file string, tell func(inspect.Check)) error {
+				tell(inspect.Check{Name: filepath.Base(file), Status: "ok"})
 				return nil
 			},
 		},
@@ -546,8 +547,8 @@ func TestCommandsPrint(t *testing.T) {
 		{"config validate", 1, "a.json:3: error: bad"},
 		{"config frob", 2, ""},
 		{"config", 2, ""},
-		{"permissions why Bash git push", 0, `ask` + "\n" + `  Bash {"command":"git push"}`},
-		{"permissions why Bash(ls)", 0, `  Bash {"command":"ls"}`},
+		{"permissions why Bash git push", 0, `ask` + "\n" + `  Bash git push`},
+		{"permissions why Bash(ls)", 0, `  Bash ls`},
 		{`permissions why X --input {"a":1}`, 0, `  X {"a":1}`},
 		{"permissions why X --input [", 2, ""},
 		{"permissions test v.json", 0, "✓ v.json"},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -129,7 +129,7 @@ func (c *command) configList() *cobra.Command {
 	return cmd
 }
 
-func printValues(w io.Writer, values []app.Value) {
+func printValues(w io.Writer, values []inspect.Value) {
 	if len(values) == 0 {
 		fmt.Fprintln(w, "nothing is set")
 		return

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/spf13/cobra"
-
-	"github.com/myelin-agent/myelin/internal/app"
 )
 
 func (c *command) modelsCommand() *cobra.Command {
@@ -40,8 +39,8 @@ func (c *command) modelsCommand() *cobra.Command {
 	return cmd
 }
 
-func usable(rows []app.ModelRow) []app.ModelRow {
-	var out []app.ModelRow
+func usable(rows []inspect.ModelRow) []inspect.ModelRow {
+	var out []inspect.ModelRow
 	for _, r := range rows {
 		if r.Why == "" {
 			out = append(out, r)
@@ -50,7 +49,7 @@ func usable(rows []app.ModelRow) []app.ModelRow {
 	return out
 }
 
-func printModels(w io.Writer, rows []app.ModelRow) {
+func printModels(w io.Writer, rows []inspect.ModelRow) {
 	out := [][]string{{"", "model", "window", "output", "US$/M in", "out", "found"}}
 	for _, r := range rows {
 		mark, found := " ", r.Found

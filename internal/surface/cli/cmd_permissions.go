@@ -24,6 +24,7 @@ func (c *command) permissionsWhy() *cobra.Command {
 		Short: "Show how a tool call would be decided, and by which rule",
 		Example: "  myelin permissions why Bash 'git push --force'\n" +
 			"  myelin permissions why Edit src/main.go\n" +
+			"  myelin permissions why WebFetch https://example.com/\n" +
 			"  myelin permissions why 'Bash(git push)'\n" +
 			"  myelin permissions why mcp__db__query --input '{\"sql\":\"drop table t\"}'",
 		Args: argsBetween(1, -1, "a tool and what it is called with"),
@@ -77,36 +78,8 @@ func callOf(args []string, input string) (CallRequest, error) {
 		r.Input = json.RawMessage(input)
 		return r, nil
 	}
-	raw, err := json.Marshal(map[string]string{decisive(r.Tool): rest})
-	if err != nil {
-		return r, err
-	}
-	r.Input = raw
-	if rest == "" {
-		r.Input = json.RawMessage("{}")
-	}
+	r.Argument = rest
 	return r, nil
-}
-
-// decisive is the field of a tool's input that a single argument means.
-func decisive(name string) string {
-	switch name {
-	case "Bash":
-		return "command"
-	case "WebFetch":
-		return "url"
-	case "WebSearch":
-		return "query"
-	case "Glob", "Grep":
-		return "pattern"
-	case "NotebookEdit":
-		return "notebook_path"
-	case "Skill":
-		return "skill"
-	case "Agent":
-		return "subagent_type"
-	}
-	return "file_path"
 }
 
 func (c *command) permissionsTest() *cobra.Command {

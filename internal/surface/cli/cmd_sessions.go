@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/surface/headless"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
@@ -38,7 +38,7 @@ func (c *command) sessionsCommand() *cobra.Command {
 	return cmd
 }
 
-func printSessions(w io.Writer, rows []app.SessionRow, all bool) {
+func printSessions(w io.Writer, rows []inspect.SessionRow, all bool) {
 	if len(rows) == 0 {
 		fmt.Fprintln(w, "no sessions here yet")
 		return
@@ -54,7 +54,7 @@ func printSessions(w io.Writer, rows []app.SessionRow, all bool) {
 	table(w, out)
 }
 
-func sessionTitle(r app.SessionRow) string {
+func sessionTitle(r inspect.SessionRow) string {
 	for _, s := range []string{r.Title, r.FirstPrompt, r.LastPrompt} {
 		if s = strings.Join(strings.Fields(s), " "); s != "" {
 			return s
@@ -63,7 +63,7 @@ func sessionTitle(r app.SessionRow) string {
 	return "(no prompt)"
 }
 
-func sessionLine(r app.SessionRow) string {
+func sessionLine(r inspect.SessionRow) string {
 	line := clip(sessionTitle(r), 60) + " · " + ago(time.Since(r.Changed))
 	if r.Branch != "" {
 		line += " · " + r.Branch

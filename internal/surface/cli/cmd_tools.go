@@ -4,9 +4,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/spf13/cobra"
-
-	"github.com/myelin-agent/myelin/internal/app"
 )
 
 func (c *command) toolsCommand() *cobra.Command {
@@ -45,8 +44,8 @@ func shareRights(cmd *cobra.Command, f *Flags) {
 	s.SetNormalizeFunc(normalise)
 }
 
-func offered(rows []app.ToolRow) []app.ToolRow {
-	var out []app.ToolRow
+func offered(rows []inspect.ToolRow) []inspect.ToolRow {
+	var out []inspect.ToolRow
 	for _, r := range rows {
 		if r.State == "offered" || r.State == "deferred" {
 			out = append(out, r)
@@ -55,7 +54,7 @@ func offered(rows []app.ToolRow) []app.ToolRow {
 	return out
 }
 
-func printTools(w io.Writer, rows []app.ToolRow, trace bool) {
+func printTools(w io.Writer, rows []inspect.ToolRow, trace bool) {
 	var out [][]string
 	for _, r := range rows {
 		line, _, _ := strings.Cut(r.Description, "\n")

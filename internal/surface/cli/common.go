@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -108,8 +109,8 @@ func checkSign(status string) string {
 }
 
 // tellChecks prints checks as they come and counts those that failed. With JSON each is a line.
-func (s *common) tellChecks(failed *int) func(app.Check) {
-	return func(k app.Check) {
+func (s *common) tellChecks(failed *int) func(inspect.Check) {
+	return func(k inspect.Check) {
 		if k.Status == "failed" {
 			*failed++
 		}
@@ -124,7 +125,7 @@ func (s *common) tellChecks(failed *int) func(app.Check) {
 	}
 }
 
-func printCheck(w io.Writer, k app.Check) {
+func printCheck(w io.Writer, k inspect.Check) {
 	if k.Status == "" { // a sum, no finding
 		fmt.Fprintln(w, k.Name)
 		return

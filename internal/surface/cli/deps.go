@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/app/spending"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/surface/headless"
@@ -45,17 +46,18 @@ type Deps struct {
 	ProgramEnv func(s Session) func() []string
 
 	FakeAPI    func(ctx context.Context, r FakeAPIRequest, out io.Writer) error
-	Models     func(ctx context.Context, o app.Options) ([]app.ModelRow, error)
-	CheckModel func(ctx context.Context, o app.Options, name string, tell func(app.Check)) error
-	Tools      func(ctx context.Context, o app.Options) ([]app.ToolRow, error)
-	Sessions   func(ctx context.Context, cwd string, all bool) ([]app.SessionRow, error)
+	Models     func(ctx context.Context, o app.Options) ([]inspect.ModelRow, error)
+	CheckModel func(ctx context.Context, o app.Options, name string, tell func(inspect.Check)) error
+	Tools      func(ctx context.Context, o app.Options) ([]inspect.ToolRow, error)
+	Sessions   func(ctx context.Context, cwd string, all bool) ([]inspect.SessionRow, error)
 	Usage      func(o app.Options, q spending.Query) ([]spending.Row, error)
 	State      func(ctx context.Context, r StateRequest, out io.Writer) error
 	Replay     func(ctx context.Context, r ReplayRequest, out io.Writer) (*app.Options, error) // options: the session to fork
-	Doctor     func(ctx context.Context, o app.Options, tell func(app.Check)) error
+	Doctor     func(ctx context.Context, o app.Options, tell func(inspect.Check)) error
 	Config     ConfigDeps
 	Permission PermissionDeps
 	Sandbox    SandboxDeps
+	HooksList  func(ctx context.Context, o app.Options) (HookList, error)
 	HooksTest  func(ctx context.Context, o app.Options, r HookRequest, out io.Writer) error
 	Policy     PolicyDeps
 	Tasks      TaskDeps
@@ -63,25 +65,25 @@ type Deps struct {
 
 // ConfigDeps are the functions of "myelin config".
 type ConfigDeps struct {
-	Get      func(ctx context.Context, o app.Options, key string) (app.Value, error)
+	Get      func(ctx context.Context, o app.Options, key string) (inspect.Value, error)
 	Set      func(ctx context.Context, o app.Options, scope, key string, value json.RawMessage) (note string, err error)
-	Explain  func(ctx context.Context, o app.Options, key string) ([]app.Value, error)       // strongest first
-	Validate func(ctx context.Context, o app.Options, files []string) ([]app.Problem, error) // no files: those in force
-	List     func(ctx context.Context, o app.Options) ([]app.Value, error)
-	Path     func(ctx context.Context, o app.Options) ([]app.Place, error)
+	Explain  func(ctx context.Context, o app.Options, key string) ([]inspect.Value, error)       // strongest first
+	Validate func(ctx context.Context, o app.Options, files []string) ([]inspect.Problem, error) // no files: those in force
+	List     func(ctx context.Context, o app.Options) ([]inspect.Value, error)
+	Path     func(ctx context.Context, o app.Options) ([]inspect.Place, error)
 	Schema   func() (json.RawMessage, error)
 }
 
 // PermissionDeps are the functions of "myelin permissions".
 type PermissionDeps struct {
-	Why  func(ctx context.Context, o app.Options, r CallRequest) (app.Decision, error)
-	Test func(ctx context.Context, o app.Options, file string, tell func(app.Check)) error
-	List func(ctx context.Context, o app.Options) ([]app.RuleRow, error)
+	Why  func(ctx context.Context, o app.Options, r CallRequest) (inspect.Decision, error)
+	Test func(ctx context.Context, o app.Options, file string, tell func(inspect.Check)) error
+	List func(ctx context.Context, o app.Options) ([]inspect.RuleRow, error)
 }
 
 // SandboxDeps are the functions of "myelin sandbox".
 type SandboxDeps struct {
-	Status func(ctx context.Context, o app.Options) ([]app.Check, error)
+	Status func(ctx context.Context, o app.Options) ([]inspect.Check, error)
 	Run    func(ctx context.Context, o app.Options, args []string, p Process) (code int, err error)
 }
 
@@ -96,6 +98,13 @@ type TaskDeps struct {
 	List   func(ctx context.Context, session string) ([]app.Task, error)
 	Stop   func(ctx context.Context, session, id string) (app.Task, error)
 	Output func(ctx context.Context, session, id string, follow bool, out io.Writer) error
+}
+
+// HookList is the configured hooks.
+type HookList struct {
+	Hooks    []inspect.HookRow `json:"hooks"`
+	Problems []string          `json:"problems,omitempty"`
+	Disabled string            `json:"disabled,omitempty"` // why hooks are off
 }
 
 // FakeAPIRequest says what "myelin fake-api" serves.
@@ -127,9 +136,10 @@ type ReplayRequest struct {
 
 // CallRequest is a tool call to be explained.
 type CallRequest struct {
-	Tool  string
-	Input json.RawMessage
-	Mode  string // empty: that of the settings
+	Tool     string
+	Argument string          // the one thing the tool is called with
+	Input    json.RawMessage // or its whole input
+	Mode     string          // empty: that of the settings
 }
 
 // HookRequest says which hooks are tried, on what.

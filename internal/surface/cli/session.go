@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/surface/headless"
 	"github.com/myelin-agent/myelin/internal/surface/plain"
@@ -211,7 +212,7 @@ func (c *command) supply(po *plain.Options, o app.Options, s Session) {
 	}
 }
 
-func choices(rows []app.SessionRow) []plain.SessionChoice {
+func choices(rows []inspect.SessionRow) []plain.SessionChoice {
 	out := make([]plain.SessionChoice, 0, len(rows))
 	for _, r := range rows {
 		out = append(out, plain.SessionChoice{ID: r.ID, Text: sessionLine(r)})

@@ -25,9 +25,9 @@ func Wired() Deps {
 		FakeAPI: serveFake,
 
 		History: historyOf, Complete: completerOf, ProgramEnv: programEnvOf, Sessions: listSessions,
-		Models: app.Models, CheckModel: checkModel, Tools: app.Tools, Doctor: doctor,
+		Models: app.Models, CheckModel: checkModel, Tools: listTools, Doctor: doctor,
 		Usage: app.Usage,
-		State: printState, Replay: replay, HooksTest: testHooks,
+		State: printState, Replay: replay, HooksList: listHooks, HooksTest: testHooks,
 		Config: wiredConfig(), Permission: wiredPermissions(), Policy: wiredPolicy(), Tasks: wiredTasks(), Sandbox: wiredSandbox(),
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // withSettings hands the settings of a folder to f.
-func withSettings(ctx context.Context, o app.Options, f func(*app.Settings) error) error {
+func withSettings(ctx context.Context, o app.Options, f func(*inspect.Settings) error) error {
 	x, err := app.OpenSettings(ctx, o)
 	if err != nil {
 		return err
@@ -25,38 +26,38 @@ func withSettings(ctx context.Context, o app.Options, f func(*app.Settings) erro
 
 func wiredConfig() ConfigDeps {
 	return ConfigDeps{
-		Get: func(ctx context.Context, o app.Options, key string) (out app.Value, err error) {
-			err = withSettings(ctx, o, func(x *app.Settings) error {
+		Get: func(ctx context.Context, o app.Options, key string) (out inspect.Value, err error) {
+			err = withSettings(ctx, o, func(x *inspect.Settings) error {
 				out, err = x.Get(key)
 				return err
 			})
 			return out, err
 		},
 		Set: func(ctx context.Context, o app.Options, scope, key string, value json.RawMessage) (note string, err error) {
-			err = withSettings(ctx, o, func(x *app.Settings) error {
+			err = withSettings(ctx, o, func(x *inspect.Settings) error {
 				note, err = x.Set(ctx, scope, key, value)
 				return err
 			})
 			return note, err
 		},
-		Explain: func(ctx context.Context, o app.Options, key string) (out []app.Value, err error) {
-			err = withSettings(ctx, o, func(x *app.Settings) error {
+		Explain: func(ctx context.Context, o app.Options, key string) (out []inspect.Value, err error) {
+			err = withSettings(ctx, o, func(x *inspect.Settings) error {
 				out, err = x.Explain(key)
 				return err
 			})
 			return out, err
 		},
 		Validate: validateConfig,
-		List: func(ctx context.Context, o app.Options) (out []app.Value, err error) {
-			err = withSettings(ctx, o, func(x *app.Settings) error {
+		List: func(ctx context.Context, o app.Options) (out []inspect.Value, err error) {
+			err = withSettings(ctx, o, func(x *inspect.Settings) error {
 				out = x.List()
 				return nil
 			})
 			return out, err
 		},
-		Path: func(ctx context.Context, o app.Options) (out []app.Place, err error) {
-			err = withSettings(ctx, o, func(x *app.Settings) error {
-				out = x.Places()
+		Path: func(ctx context.Context, o app.Options) (out []inspect.Place, err error) {
+			err = withSettings(ctx, o, func(x *inspect.Settings) error {
+				out = x.Files()
 				return nil
 			})
 			return out, err
@@ -65,8 +66,8 @@ func wiredConfig() ConfigDeps {
 	}
 }
 
-func validateConfig(ctx context.Context, o app.Options, files []string) (out []app.Problem, err error) {
-	err = withSettings(ctx, o, func(x *app.Settings) error {
+func validateConfig(ctx context.Context, o app.Options, files []string) (out []inspect.Problem, err error) {
+	err = withSettings(ctx, o, func(x *inspect.Settings) error {
 		out, err = x.Validate(ctx, o.Cwd, files)
 		return err
 	})
@@ -76,14 +77,14 @@ func validateConfig(ctx context.Context, o app.Options, files []string) (out []a
 func wiredPolicy() PolicyDeps {
 	return PolicyDeps{
 		Show: func(ctx context.Context, o app.Options) (raw json.RawMessage, err error) {
-			err = withSettings(ctx, o, func(x *app.Settings) error {
+			err = withSettings(ctx, o, func(x *inspect.Settings) error {
 				raw, _, err = x.ShowPolicy(ctx, false)
 				return err
 			})
 			return raw, err
 		},
 		Refresh: func(ctx context.Context, o app.Options) (note string, err error) {
-			err = withSettings(ctx, o, func(x *app.Settings) error {
+			err = withSettings(ctx, o, func(x *inspect.Settings) error {
 				_, note, err = x.ShowPolicy(ctx, true)
 				return err
 			})
@@ -94,37 +95,48 @@ func wiredPolicy() PolicyDeps {
 
 func wiredPermissions() PermissionDeps {
 	return PermissionDeps{
-		Why: func(ctx context.Context, o app.Options, r CallRequest) (app.Decision, error) {
-			return app.Why(ctx, o, r.Tool, r.Input)
+		Why: func(ctx context.Context, o app.Options, r CallRequest) (inspect.Decision, error) {
+			var d inspect.Decision
+			err := app.Look(ctx, o, func(s *inspect.Subject) (err error) {
+				d, err = s.Why(inspect.Ask{Tool: r.Tool, Argument: r.Argument, Input: r.Input})
+				return err
+			})
+			return d, err
 		},
 		Test: testPermissions,
-		List: app.Rules,
+		List: func(ctx context.Context, o app.Options) (rows []inspect.RuleRow, err error) {
+			err = app.Look(ctx, o, func(s *inspect.Subject) error {
+				rows = s.Rules()
+				return nil
+			})
+			return rows, err
+		},
 	}
 }
 
 // testPermissions tells each category, and the sum as the last line, without a mark.
-func testPermissions(_ context.Context, _ app.Options, file string, tell func(app.Check)) error {
-	report, err := app.TestVectors(file)
+func testPermissions(_ context.Context, _ app.Options, file string, tell func(inspect.Check)) error {
+	report, err := inspect.TestVectors(file)
 	if err != nil {
 		return err
 	}
 	for _, c := range report.Categories {
-		check := app.Check{Name: c.Name, Status: "ok", Detail: fmt.Sprintf("%d right, %d wrong", c.Right, c.Wrong)}
+		check := inspect.Check{Name: c.Name, Status: "ok", Detail: fmt.Sprintf("%d right, %d wrong", c.Right, c.Wrong)}
 		if c.Wrong > 0 {
 			check.Status = "failed"
 		}
 		tell(check)
 		for _, line := range c.Lines {
-			tell(app.Check{Name: line, Status: "info"})
+			tell(inspect.Check{Name: line, Status: "info"})
 		}
 	}
-	tell(app.Check{Name: report.Summary})
+	tell(inspect.Check{Name: report.Summary})
 	return nil
 }
 
-func checkModel(ctx context.Context, o app.Options, name string, tell func(app.Check)) error {
+func checkModel(ctx context.Context, o app.Options, name string, tell func(inspect.Check)) error {
 	return app.CheckModel(ctx, o, name, func(name string, ok bool, detail string) {
-		c := app.Check{Name: name, Status: "ok", Detail: detail}
+		c := inspect.Check{Name: name, Status: "ok", Detail: detail}
 		if !ok {
 			c.Status = "failed"
 		}
@@ -132,12 +144,12 @@ func checkModel(ctx context.Context, o app.Options, name string, tell func(app.C
 	})
 }
 
-func doctor(ctx context.Context, o app.Options, tell func(app.Check)) error {
+func doctor(ctx context.Context, o app.Options, tell func(inspect.Check)) error {
 	if err := app.Doctor(ctx, o, tell); err != nil {
 		return err
 	}
 	p := OS()
-	c := app.Check{Name: "terminal", Status: "ok", Detail: orText(os.Getenv("TERM"), "none")}
+	c := inspect.Check{Name: "terminal", Status: "ok", Detail: orText(os.Getenv("TERM"), "none")}
 	switch {
 	case !p.InTTY || !p.OutTTY:
 		c.Status, c.Detail = "info", "none: sessions here answer one prompt and end"
@@ -148,8 +160,30 @@ func doctor(ctx context.Context, o app.Options, tell func(app.Check)) error {
 	return nil
 }
 
+func listTools(ctx context.Context, o app.Options) (rows []inspect.ToolRow, err error) {
+	err = app.LookAtTools(ctx, o, func(s *inspect.Subject) error {
+		rows = s.Pool()
+		return nil
+	})
+	return rows, err
+}
+
+func listHooks(ctx context.Context, o app.Options) (l HookList, err error) {
+	err = app.Look(ctx, o, func(s *inspect.Subject) error {
+		l.Disabled = s.HooksOff
+		l.Hooks, l.Problems = s.Hooks()
+		l.Hooks = list(l.Hooks)
+		return nil
+	})
+	return l, err
+}
+
 func testHooks(ctx context.Context, o app.Options, r HookRequest, out io.Writer) error {
-	report, err := app.TestHooks(ctx, o, r.Event, r.Match, r.Input)
+	var report inspect.HookReport
+	err := app.Look(ctx, o, func(s *inspect.Subject) (err error) {
+		report, err = s.TestHooks(ctx, r.Event, r.Match, r.Input)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -171,7 +205,7 @@ func testHooks(ctx context.Context, o app.Options, r HookRequest, out io.Writer)
 	return nil
 }
 
-func printRun(out io.Writer, r app.HookRun) {
+func printRun(out io.Writer, r inspect.HookRun) {
 	line := fmt.Sprintf("%s (%s): %s in %d ms", r.Hook, r.Place, r.Outcome, r.MS)
 	if r.ExitCode != nil {
 		line += fmt.Sprintf(", exit code %d", *r.ExitCode)
@@ -185,7 +219,7 @@ func printRun(out io.Writer, r app.HookRun) {
 }
 
 // printOutcome tells what the hooks want together, of what they want anything.
-func printOutcome(out io.Writer, r app.HookReport) {
+func printOutcome(out io.Writer, r inspect.HookReport) {
 	say := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(out, "%s: %s\n", name, text)
@@ -224,7 +258,7 @@ func printState(ctx context.Context, r StateRequest, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	raw, err := app.Snapshot(st)
+	raw, err := inspect.Snapshot(st)
 	if err != nil {
 		return err
 	}
@@ -238,7 +272,7 @@ func here(cwd string) app.Options {
 }
 
 func printFields(r StateRequest, out io.Writer) error {
-	fields := app.Fields()
+	fields := app.StateShape().Fields()
 	if r.JSON {
 		return writeJSON(out, fields)
 	}
@@ -257,7 +291,7 @@ func printSnapshot(raw json.RawMessage, parts []string, asJSON bool, out io.Writ
 	if len(parts) == 0 {
 		return writeJSON(out, raw)
 	}
-	picked, err := app.Pick(raw, parts)
+	picked, err := app.StateShape().Pick(raw, parts)
 	if err != nil {
 		return err
 	}
@@ -272,19 +306,21 @@ func printSnapshot(raw json.RawMessage, parts []string, asJSON bool, out io.Writ
 }
 
 func replay(_ context.Context, r ReplayRequest, out io.Writer) (*app.Options, error) {
-	played, err := app.OpenRecording(r.File)
+	played, err := inspect.OpenRecording(r.File)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case r.Fork:
-		o, err := played.Fork(r.At)
+		b, err := played.Fork(r.At)
 		if err != nil {
 			return nil, err
 		}
 		p := OS()
-		o.Entrypoint, o.Version, o.Warn = p.entrypoint(), Version(), visible.Writer(p.Err)
-		return &o, nil
+		return &app.Options{
+			Cwd: b.Cwd, Resume: b.Transcript, ResumeAt: b.At, Fork: true,
+			Entrypoint: p.entrypoint(), Version: Version(), Warn: visible.Writer(p.Err),
+		}, nil
 	case r.Diff[0] != "":
 		return nil, printDiff(played, r, out)
 	case r.At != "":
@@ -309,7 +345,7 @@ func replay(_ context.Context, r ReplayRequest, out io.Writer) (*app.Options, er
 	return nil, played.WriteTimeline(out)
 }
 
-func printDiff(played *app.Played, r ReplayRequest, out io.Writer) error {
+func printDiff(played *inspect.Played, r ReplayRequest, out io.Writer) error {
 	deltas, err := played.Diff(r.Diff[0], r.Diff[1])
 	if err != nil {
 		return err
@@ -318,7 +354,7 @@ func printDiff(played *app.Played, r ReplayRequest, out io.Writer) error {
 		return writeJSON(out, list(deltas))
 	}
 	for _, d := range deltas {
-		fmt.Fprintln(out, visible.Line(app.DeltaLine(d)))
+		fmt.Fprintln(out, visible.Line(inspect.DeltaLine(d)))
 	}
 	return nil
 }

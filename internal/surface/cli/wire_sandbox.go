@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
 
@@ -17,7 +18,7 @@ func wiredSandbox() SandboxDeps {
 }
 
 // sandboxStatus tries anew what the sandbox can keep here.
-func sandboxStatus(ctx context.Context, o app.Options) ([]app.Check, error) {
+func sandboxStatus(ctx context.Context, o app.Options) ([]inspect.Check, error) {
 	st, err := app.Sandbox(ctx, o)
 	if err != nil {
 		return nil, err
@@ -26,28 +27,28 @@ func sandboxStatus(ctx context.Context, o app.Options) ([]app.Check, error) {
 	if state == "" {
 		state = "ok"
 	}
-	out := []app.Check{{Name: "sandbox", Status: state, Detail: st.State(), Fix: st.Fix}}
+	out := []inspect.Check{{Name: "sandbox", Status: state, Detail: st.State(), Fix: st.Fix}}
 	if st.Off {
 		out[0].Status, out[0].Detail = "warning", "off by the settings; this machine could have it "+st.State()
 	}
 	if st.Level == sandbox.Partial {
-		out = append(out, app.Check{Name: "why not the full level", Status: "info", Detail: st.Reason})
+		out = append(out, inspect.Check{Name: "why not the full level", Status: "info", Detail: st.Reason})
 	}
 	if st.Version != "" {
-		out = append(out, app.Check{Name: st.Backend, Status: "info", Detail: st.Version})
+		out = append(out, inspect.Check{Name: st.Backend, Status: "info", Detail: st.Version})
 	}
 	for _, c := range st.Checks {
-		k := app.Check{Name: c.Name, Status: "ok", Detail: c.Got}
+		k := inspect.Check{Name: c.Name, Status: "ok", Detail: c.Got}
 		if !c.OK {
 			k.Status = "failed"
 		}
 		out = append(out, k)
 	}
 	for _, m := range st.Missing {
-		out = append(out, app.Check{Name: "not enforced", Status: "warning", Detail: m})
+		out = append(out, inspect.Check{Name: "not enforced", Status: "warning", Detail: m})
 	}
 	for _, f := range st.Facts {
-		out = append(out, app.Check{Name: f.Name, Status: f.Status, Detail: f.Detail, Fix: f.Fix})
+		out = append(out, inspect.Check{Name: f.Name, Status: f.Status, Detail: f.Detail, Fix: f.Fix})
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/app"
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/surface/plain"
 )
 
@@ -20,7 +21,7 @@ func (p prompts) Entries() iter.Seq2[string, error] { return app.Prompts(p.o) }
 
 func historyOf(o app.Options) plain.History { return prompts{o} }
 
-func listSessions(_ context.Context, cwd string, all bool) ([]app.SessionRow, error) {
+func listSessions(_ context.Context, cwd string, all bool) ([]inspect.SessionRow, error) {
 	o := here(cwd)
 	if all {
 		o.Cwd = ""

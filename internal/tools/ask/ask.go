@@ -82,7 +82,7 @@ const maxHeader = 12
 // New returns the tool.
 func New(w World) tool.Tool {
 	return &questions{World: w, base: tool.New(
-		tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), NeedsPerson: true, Deferred: true, Keywords: "question choose clarify"},
+		tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), NeedsPerson: true, Deferred: true, Keywords: "question choose clarify", Asks: tool.AsksForm, Plans: true},
 		w.run, tool.Normaliser(normalise), tool.Always[input](tool.Traits{ReadOnly: true, NoEffect: true, NeedsPerson: true}),
 	)}
 }

@@ -125,7 +125,7 @@ func New(w World) *Shell {
 	if s.world.Temp == "" {
 		s.world.Temp = w.Dir
 	}
-	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Keywords: "shell terminal command run execute", Repeatable: true}
+	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Keywords: "shell terminal command run execute", Repeatable: true, Argument: "command"}
 	s.Tool = tool.New(spec, s.run, tool.Normaliser(s.normalise), tool.Traiter(s.traits))
 	return s
 }

@@ -51,7 +51,7 @@ type Change struct {
 // New returns the tool.
 func New(files tool.Files) tool.Tool {
 	spec := tool.Spec{
-		Name: Name, Description: description, Schema: json.RawMessage(schema),
+		Name: Name, Description: description, Schema: json.RawMessage(schema), Argument: "file_path",
 		Keywords: "file change modify replace patch",
 	}
 	e := &editor{files}

@@ -47,7 +47,7 @@ type Input struct {
 
 // New returns the tool.
 func New(w World) tool.Tool {
-	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Keywords: "find files names list directory", Repeatable: true}
+	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Keywords: "find files names list directory", Repeatable: true, Argument: "pattern"}
 	g := &globber{w}
 	return tool.New(spec, g.run, tool.Normaliser(normalise), tool.Traiter(traits))
 }

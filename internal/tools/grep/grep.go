@@ -72,7 +72,7 @@ func New(w World) tool.Tool {
 	if w.Limit == 0 {
 		w.Limit = 20 * time.Second
 	}
-	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Keywords: "search content text regex ripgrep rg find", Repeatable: true}
+	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Keywords: "search content text regex ripgrep rg find", Repeatable: true, Argument: "pattern"}
 	g := &grepper{w}
 	return tool.New(spec, g.run, tool.Normaliser(normalise), tool.Traiter(traits))
 }

@@ -41,7 +41,7 @@ type Input struct {
 
 // New returns the tool. newID makes the id of a new cell; nil: a random one.
 func New(files tool.Files, newID func() string) tool.Tool {
-	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Deferred: true, Keywords: "jupyter ipynb cell"}
+	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Deferred: true, Keywords: "jupyter ipynb cell", Argument: "notebook_path"}
 	files.MayRead = nil // cells are named by what was read
 	if newID == nil {
 		newID = randomID

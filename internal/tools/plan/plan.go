@@ -56,7 +56,7 @@ func Tools(w World) []tool.Tool {
 			w.enter, tool.Always[struct{}](tool.Traits{NoEffect: true}),
 		),
 		tool.New(
-			tool.Spec{Name: ExitName, Description: exitDescription, Schema: json.RawMessage(emptySchema), NeedsPerson: true, Deferred: true, Keywords: "approve plan done"},
+			tool.Spec{Name: ExitName, Description: exitDescription, Schema: json.RawMessage(emptySchema), NeedsPerson: true, Deferred: true, Keywords: "approve plan done", Asks: tool.AsksPlan, Plans: true},
 			w.exit, tool.Normaliser(w.normalise), tool.Always[exitInput](tool.Traits{NoEffect: true, NeedsPerson: true}),
 		),
 	}

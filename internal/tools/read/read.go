@@ -68,7 +68,7 @@ type Input struct {
 // New returns the tool.
 func New(w World) tool.Tool {
 	spec := tool.Spec{
-		Name: Name, Description: description, Schema: json.RawMessage(schema),
+		Name: Name, Description: description, Schema: json.RawMessage(schema), Argument: "file_path",
 		Keywords: "file view cat open show image pdf notebook", Repeatable: true,
 	}
 	r := &reader{w}

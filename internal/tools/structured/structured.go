@@ -61,7 +61,7 @@ func New(schema json.RawMessage) (*Output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the output schema: %w", err)
 	}
-	return &Output{spec: tool.Spec{Name: Name, Description: description, Schema: schema}, schema: resolved}, nil
+	return &Output{spec: tool.Spec{Name: Name, Description: description, Schema: schema, EndsTurn: true}, schema: resolved}, nil
 }
 
 // Begin starts a turn: the tool may be called again. Given tells whether it was called with success

@@ -35,7 +35,7 @@ type input struct {
 // New returns the tool.
 func New(w World) tool.Tool {
 	return tool.New(
-		tool.Spec{Name: "ToolSearch", Description: description, Schema: json.RawMessage(schema)},
+		tool.Spec{Name: "ToolSearch", Description: description, Schema: json.RawMessage(schema), Argument: "query", Finds: true},
 		func(_ context.Context, in input, _ tool.Call) (tool.Result, error) { return w.run(in) },
 		tool.Normaliser(func(in input, _ tool.Call) (input, error) {
 			if in.Max == 0 {

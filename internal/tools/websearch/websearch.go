@@ -59,6 +59,9 @@ type World struct {
 	Now      func() time.Time // nil: the real clock
 }
 
+// Name is the name of the tool.
+const Name = "WebSearch"
+
 const description = `Searches the web and returns titles, addresses and excerpts. For what is newer than your knowledge or must be looked up. Name the sources you use with their addresses.`
 
 const schema = `{"type":"object","required":["query"],"properties":{
@@ -82,7 +85,7 @@ func New(w World) tool.Tool {
 	}
 	s := &searcher{World: w}
 	return tool.New(
-		tool.Spec{Name: "WebSearch", Description: description, Schema: json.RawMessage(schema), Deferred: true, Repeatable: true, Keywords: "internet google news"},
+		tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Deferred: true, Repeatable: true, Keywords: "internet google news", Argument: "query"},
 		s.run, tool.Normaliser(normalise), tool.Always[input](tool.Traits{ReadOnly: true, Beside: true}),
 	)
 }

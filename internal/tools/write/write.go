@@ -35,7 +35,7 @@ type Input struct {
 
 // New returns the tool.
 func New(files tool.Files) tool.Tool {
-	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Keywords: "file create save new overwrite"}
+	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Keywords: "file create save new overwrite", Argument: "file_path"}
 	w := &writer{files}
 	return tool.New(spec, w.run, tool.Normaliser(normalise), tool.Traiter(traits))
 }

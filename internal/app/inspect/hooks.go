@@ -1,14 +1,14 @@
-package app
+package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/feature/hook"
-	"github.com/myelin-agent/myelin/internal/providers/offline"
+	"github.com/myelin-agent/myelin/internal/sys/nearest"
 )
 
 // HookRun is one hook that ran.
@@ -42,12 +42,14 @@ type HookReport struct {
 	Problems   []string        `json:"problems,omitempty"` // of the configuration
 }
 
-// TestHooks fires the hooks of an event on an input, as a session with these options has them, and
-// tells what each did. They really run. input holds the event's own fields; match is what matchers
-// compare, for tool events the tool's name.
-func TestHooks(ctx context.Context, o Options, event, match string, input json.RawMessage) (r HookReport, err error) {
+// TestHooks fires the hooks of an event on an input and tells what each did. They really run. input holds
+// the event's own fields; match is what matchers compare, for tool events the tool's name.
+func (s *Subject) TestHooks(ctx context.Context, event, match string, input json.RawMessage) (r HookReport, err error) {
 	spec, ok := hook.SpecOf(hook.Name(event))
 	if !ok {
+		if near := nearest.Name(event, eventNames(), len(event)/3); near != "" {
+			return r, usage("unknown event %q (did you mean %s?)", event, near)
+		}
 		return r, usage("unknown event %q: expected one of %s", event, strings.Join(eventNames(), ", "))
 	}
 	fields := map[string]any{}
@@ -56,25 +58,20 @@ func TestHooks(ctx context.Context, o Options, event, match string, input json.R
 			return r, usage("the input: expected a JSON object: %w", err)
 		}
 	}
-	l, err := lookAt(ctx, o, offline.New())
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, l.close(ctx)) }()
 	e := hook.Event{Name: spec.Name, Match: match, Fields: fields}
 	if spec.Tool {
 		e.Tool, e.Input = toolFields(fields, &e.Match)
 	}
-	r = HookReport{Event: event, Disabled: l.rooms.part.hook.Get().Disabled, Runs: []HookRun{}}
-	for _, h := range l.rooms.hooks.set.Handlers() {
+	r = HookReport{Event: event, Disabled: s.HooksOff, Runs: []HookRun{}}
+	for _, h := range s.Handlers() {
 		if h.Event == spec.Name {
 			r.Configured++
 		}
 	}
-	for _, p := range l.rooms.hooks.load(l.rooms.settings.now()) {
+	for _, p := range s.Reload() {
 		r.Problems = append(r.Problems, p.String())
 	}
-	r.fill(l.rooms.hooks.set.Fire(ctx, e))
+	r.fill(s.Fire(ctx, e))
 	return r, nil
 }
 
@@ -104,10 +101,10 @@ func (r *HookReport) fill(o hook.Outcome) {
 	r.Decision, r.Reason, r.Guard = o.Decision, o.Reason, o.Guard
 	r.Context, r.Messages, r.Notices, r.Input = o.Context, o.Messages, o.Notices, o.Input
 	if o.Block {
-		r.Block = orText(o.BlockReason, "blocked")
+		r.Block = cmp.Or(o.BlockReason, "blocked")
 	}
 	if o.Stop {
-		r.Stop = orText(o.StopReason, "stopped")
+		r.Stop = cmp.Or(o.StopReason, "stopped")
 	}
 }
 

@@ -1,4 +1,4 @@
-package app
+package inspect
 
 import (
 	"context"
@@ -15,30 +15,20 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/transport"
 )
 
-// Settings are the settings of a folder as a session would read them, without a session. Close ends
-// their following of the files.
-type Settings struct{ s *settings }
-
-// OpenSettings reads the settings. Broken parts of files are problems of [Settings.Validate], no
-// errors; an error has an exit code.
-func OpenSettings(ctx context.Context, o Options) (*Settings, error) {
-	if o.Cwd == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			return nil, fmt.Errorf("find the working directory: %w", err)
-		}
-		o.Cwd = dir
-	}
-	o.IgnoreBadRules, o.Warn = true, nil
-	s, _, err := openSettings(ctx, o, config.LiveOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return &Settings{s}, nil
+// Settings are the settings of a folder as a session would read them, without a session.
+type Settings struct {
+	Live     *config.Live
+	Places   config.Places
+	Env      config.Environ
+	Sections []config.Section
+	// Write writes a setting to the file of a scope; it blocks for the file's lock.
+	Write func(ctx context.Context, scope origin.Scope, key string, value json.RawMessage) (config.Saved, error)
+	// Hooks are the hooks of the settings, as they stand there.
+	Hooks func(*config.State) []hook.Source
 }
 
 // Close ends the following of the files.
-func (x *Settings) Close() { x.s.live.Close() }
+func (x *Settings) Close() { x.Live.Close() }
 
 // Value is the value of a setting and where it stands.
 type Value struct {
@@ -52,7 +42,7 @@ type Value struct {
 
 // Get is the value in force. A key that is not known is an error with the nearest name.
 func (x *Settings) Get(key string) (Value, error) {
-	e := config.Explain(x.s.live.State(), key, sections()...)
+	e := config.Explain(x.Live.State(), key, x.Sections...)
 	if err := unknownKey(e); err != nil {
 		return Value{}, err
 	}
@@ -80,7 +70,7 @@ func winner(e config.Explanation) Value {
 // Explain lists every place that sets a key, the value in force first; of arrays and objects also
 // each part with its place. What has no effect says why.
 func (x *Settings) Explain(key string) ([]Value, error) {
-	e := config.Explain(x.s.live.State(), key, sections()...)
+	e := config.Explain(x.Live.State(), key, x.Sections...)
 	if err := unknownKey(e); err != nil {
 		return nil, err
 	}
@@ -116,7 +106,7 @@ func over(key string, lost []config.Candidate) []Value {
 // List is every setting that some file sets; values of env are hidden.
 func (x *Settings) List() []Value {
 	var out []Value
-	for _, e := range config.List(x.s.live.State(), sections()...) {
+	for _, e := range config.List(x.Live.State(), x.Sections...) {
 		out = append(out, Value{Key: e.Key, Value: e.Value, Scope: string(e.At.Scope), Place: e.At.Place(), Winner: true})
 	}
 	return out
@@ -125,10 +115,10 @@ func (x *Settings) List() []Value {
 // Set writes a setting to the file of a scope (user, project, local) and says what was written, and
 // what keeps it from taking effect.
 func (x *Settings) Set(ctx context.Context, scope, key string, value json.RawMessage) (string, error) {
-	saved, err := x.s.set(ctx, origin.Scope(scope), key, value)
+	saved, err := x.Write(ctx, origin.Scope(scope), key, value)
 	if err != nil {
 		if errors.Is(err, config.ErrBroken) {
-			return "", &ExitError{codeSettings, err}
+			return "", codedError{err, codeSettings}
 		}
 		return "", usage("%w", err)
 	}
@@ -141,8 +131,8 @@ func (x *Settings) Set(ctx context.Context, scope, key string, value json.RawMes
 
 // lost says what keeps a value that was written from taking effect; empty: nothing does.
 func (x *Settings) lost(saved config.Saved, key string) string {
-	state := x.s.live.State()
-	for _, i := range config.Explain(state, key, sections()...).Ignored {
+	state := x.Live.State()
+	for _, i := range config.Explain(state, key, x.Sections...).Ignored {
 		if i.At.File == saved.Path {
 			return "; without effect: " + i.Why
 		}
@@ -164,7 +154,7 @@ type Problem struct {
 // settings file of its own.
 func (x *Settings) Validate(ctx context.Context, cwd string, files []string) ([]Problem, error) {
 	if len(files) == 0 {
-		return allProblems(x.s.live.State()), nil
+		return x.problems(x.Live.State()), nil
 	}
 	var out []Problem
 	for _, file := range files {
@@ -174,8 +164,8 @@ func (x *Settings) Validate(ctx context.Context, cwd string, files []string) ([]
 		if _, err := os.Stat(file); err != nil {
 			return nil, usage("%w", err)
 		}
-		read := config.Load(ctx, config.Options{Places: x.s.places, Settings: file, Sources: &[]string{}, Sections: sections()})
-		for _, p := range allProblems(read.State(config.TrustAll(), 1)) {
+		read := config.Load(ctx, config.Options{Places: x.Places, Settings: file, Sources: &[]string{}, Sections: x.Sections})
+		for _, p := range x.problems(read.State(config.TrustAll(), 1)) {
 			if len(p.Place) >= len(file) && p.Place[:len(file)] == file {
 				out = append(out, p)
 			}
@@ -187,10 +177,10 @@ func (x *Settings) Validate(ctx context.Context, cwd string, files []string) ([]
 	return out, nil
 }
 
-// allProblems is what is wrong in settings, and in the hooks they configure.
-func allProblems(state *config.State) []Problem {
-	out := problems(state.Errors)
-	for _, src := range hookSources(state) {
+// problems is what is wrong in settings, and in the hooks they configure.
+func (x *Settings) problems(state *config.State) []Problem {
+	out := inFiles(state.Errors)
+	for _, src := range x.Hooks(state) {
 		_, wrong := hook.Parse(src)
 		for _, p := range wrong {
 			level := config.LevelWarning
@@ -203,7 +193,7 @@ func allProblems(state *config.State) []Problem {
 	return out
 }
 
-func problems(from []config.Problem) []Problem {
+func inFiles(from []config.Problem) []Problem {
 	var out []Problem
 	for _, p := range from {
 		x := Problem{Place: p.At().Place(), Level: string(p.Level), Text: p.Message}
@@ -232,14 +222,14 @@ type Place struct {
 	Writes bool   `json:"written"`
 }
 
-// Places lists the settings files, the weakest first.
-func (x *Settings) Places() []Place {
+// Files lists the settings files, the weakest first.
+func (x *Settings) Files() []Place {
 	bad := map[string]bool{}
-	for _, src := range x.s.live.State().Sources {
+	for _, src := range x.Live.State().Sources {
 		bad[src.Path] = src.Bad
 	}
 	var out []Place
-	for _, p := range x.s.places.List() {
+	for _, p := range x.Places.List() {
 		place := Place{Scope: string(p.Scope), Path: p.Path, State: "read", Writes: p.Written}
 		switch {
 		case !p.Exists:
@@ -255,30 +245,28 @@ func (x *Settings) Places() []Place {
 	return out
 }
 
-// SettingsSchema is the JSON schema of settings files.
-func SettingsSchema() (json.RawMessage, error) { return config.Schema(sections()...) }
-
 // ShowPolicy tells the limits of an organisation that are in force; refresh asks for them anew first.
 func (x *Settings) ShowPolicy(ctx context.Context, refresh bool) (json.RawMessage, string, error) {
-	state := x.s.live.State()
+	state := x.Live.State()
 	vars, _ := state.Env()
-	web, err := transport.Client(x.s.base.With(vars, false).Value)
+	web, err := transport.Client(x.Env.With(vars, false).Value)
 	if err != nil {
-		return nil, "", &ExitError{codeSettings, err}
+		return nil, "", codedError{err, codeSettings}
 	}
+	limits, _, _ := config.Value[policy.Setting](state, "policyLimits")
 	client, err := policy.Open(policy.Options{
-		HTTP: web, Setting: setting(state, "policyLimits", policy.Setting{}), Dir: filepath.Join(x.s.places.Home, "cache"),
+		HTTP: web, Setting: limits, Dir: filepath.Join(x.Places.Home, "cache"),
 	})
 	if err != nil {
-		return nil, "", &ExitError{codeSettings, fmt.Errorf("policyLimits: %w", err)}
+		return nil, "", codedError{fmt.Errorf("policyLimits: %w", err), codeSettings}
 	}
 	defer client.Close()
 	if refresh {
-		if setting(state, "policyLimits", policy.Setting{}) == (policy.Setting{}) {
+		if limits == (policy.Setting{}) {
 			return nil, "no policy is set (settings key policyLimits)", nil
 		}
 		if err := client.Refresh(ctx); err != nil {
-			return nil, "", &ExitError{codeNetwork, err}
+			return nil, "", codedError{err, codeNetwork}
 		}
 	}
 	shown := client.Show()

@@ -1,17 +1,12 @@
-package app
+package inspect
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
-
-	"github.com/myelin-agent/myelin/internal/feature/session"
 )
-
-type sessionState = session.State
 
 // Field is one field of the state.
 type Field struct {
@@ -21,51 +16,30 @@ type Field struct {
 	Writer   string // who alone changes it, and when
 }
 
-// writers say who changes a slice, and when. A field's own entry wins.
-func writers() map[string]string {
-	return map[string]string{
-		"config":     "feature/config, on load and reload",
-		"policy":     "feature/policy, on fetch, expiry and refresh",
-		"session":    "feature/session, on operations of surfaces and turns",
-		"permission": "feature/permission, on settings, answers and changes of mode",
-		"trust":      "feature/trust, at the start and on the answer",
-		"tool":       "app/pool, whenever the pool is assembled",
-		"task":       "feature/task, from any depth",
-		"surfaces":   "app, on an operation of that surface",
-		"cost":       "feature/cost, from any depth",
-		"shaping":    "feature/shaping, each round",
-		"transcript": "feature/transcript, with each record",
-		"prompt":     "feature/prompt, each round",
-		"hook":       "feature/hook, on load and when hooks run",
-		"todo":       "feature/todo, by the list's tools",
-		"memory":     "feature/memory, when instruction files are loaded",
-
-		"permission.sandbox": "app, when the sandbox was looked at",
-		"session.cwd":        "feature/session, when a command leaves the shell elsewhere",
-		"session.model":      "feature/session, on a change of model",
-	}
+// Shape is the types of the state: the root of a process and that of a session, each a struct of pointers
+// to slices. Writers say who changes a slice, or one of its fields, and when.
+type Shape struct {
+	Process, Session reflect.Type
+	Writers          map[string]string
 }
 
 // Fields lists every field of the state, in the order of the types. It is made from the types.
-func Fields() []Field {
+func (s Shape) Fields() []Field {
 	var out []Field
 	add := func(owner reflect.Type, lifetime string) {
 		for f := range structFields(owner) {
 			name := jsonName(f)
-			if f.Type.Kind() != reflect.Pointer || f.Type.Elem() == reflect.TypeFor[Process]() {
+			if f.Type.Kind() != reflect.Pointer || f.Type.Elem() == s.Process {
 				continue
 			}
 			out = append(out, fieldsOf(name, f.Type.Elem(), lifetime)...)
 		}
 	}
-	add(reflect.TypeFor[Process](), "process")
-	add(reflect.TypeFor[State](), "session")
+	add(s.Process, "process")
+	add(s.Session, "session")
 	for i := range out {
 		slice, _, _ := strings.Cut(out[i].Name, ".")
-		out[i].Writer = writers()[slice]
-		if w := writers()[out[i].Name]; w != "" {
-			out[i].Writer = w
-		}
+		out[i].Writer = cmp.Or(s.Writers[out[i].Name], s.Writers[slice])
 	}
 	return out
 }
@@ -151,77 +125,16 @@ func members(t reflect.Type) string {
 	return "{" + strings.Join(names, ", ") + "}"
 }
 
-var secretName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(secret|password|passwd|api_?key|auth_?token|access_?token|authorization|credential)`)
-})
-
-const hidden = "***"
-
-// maskSecrets hides the values of environment blocks and of keys that are named like secrets.
-func maskSecrets(raw json.RawMessage) (json.RawMessage, error) {
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return nil, err
-	}
-	return json.Marshal(masked(v))
-}
-
-func masked(v any) any {
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			v[i] = masked(v[i])
-		}
-	case map[string]any:
-		if key, ok := v["key"].(string); ok && slices.Contains([]string{"env", "pluginConfigs"}, key) || ok && secretName().MatchString(key) {
-			v["value"] = scalarsHidden(v["value"])
-			return v
-		}
-		for k, inner := range v {
-			if text, ok := inner.(string); ok && text != "" && secretName().MatchString(k) {
-				v[k] = hidden
-				continue
-			}
-			v[k] = masked(inner)
-		}
-	}
-	return v
-}
-
-// scalarsHidden hides every value below a node of the settings and keeps names and places.
-func scalarsHidden(v any) any {
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			v[i] = scalarsHidden(v[i])
-		}
-		return v
-	case map[string]any:
-		for k, inner := range v {
-			switch k {
-			case "scalar":
-				v[k] = hidden
-			case "members", "elems", "over", "value":
-				v[k] = scalarsHidden(inner)
-			}
-		}
-		return v
-	case string:
-		return hidden
-	}
-	return v
-}
-
 // Pick returns parts of a snapshot by "slice" or "slice.field"; a part that is not there is an error.
-func Pick(snapshot json.RawMessage, paths []string) (map[string]json.RawMessage, error) {
+func (s Shape) Pick(snapshot json.RawMessage, paths []string) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	for _, path := range paths {
 		at := snapshot
-		if !knownField(path) {
+		if !s.known(path) {
 			return nil, usage("no field %q in the state: myelin state --fields lists them", path)
 		}
 		names := strings.Split(path, ".")
-		if names[0] == "config" || names[0] == "policy" {
+		if s.ofProcess(names[0]) {
 			names = append([]string{"process"}, names...)
 		}
 		for _, name := range names {
@@ -237,9 +150,19 @@ func Pick(snapshot json.RawMessage, paths []string) (map[string]json.RawMessage,
 	return out, nil
 }
 
-// knownField says whether a path names a slice, a field, or something inside one.
-func knownField(path string) bool {
-	return slices.ContainsFunc(Fields(), func(f Field) bool {
+// known says whether a path names a slice, a field, or something inside one.
+func (s Shape) known(path string) bool {
+	return slices.ContainsFunc(s.Fields(), func(f Field) bool {
 		return f.Name == path || strings.HasPrefix(f.Name, path+".") || strings.HasPrefix(path, f.Name+".")
 	})
+}
+
+// ofProcess says whether a slice lives as long as the process.
+func (s Shape) ofProcess(slice string) bool {
+	for f := range structFields(s.Process) {
+		if jsonName(f) == slice {
+			return true
+		}
+	}
+	return false
 }

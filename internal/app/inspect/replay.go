@@ -1,4 +1,4 @@
-package app
+package inspect
 
 import (
 	"encoding/json"
@@ -13,31 +13,29 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/store"
-	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/providers/record"
 )
 
-// tape writes every transition of a session's state into its recording, so that the state at any
-// revision can be looked at later. Before begin it does nothing. It is safe for concurrent use.
-type tape struct {
+// Tape writes every transition of a session's state into its recording, so that the state at any
+// revision can be looked at later. Before Begin it does nothing. It is safe for concurrent use.
+type Tape[S any] struct {
 	to atomic.Pointer[record.Recorder]
 }
 
-// begin writes the state as it stands, as revision 0 of the recording.
-func (t *tape) begin(to *record.Recorder, now *State) {
-	empty := State{}
-	t.write(to, 0, &empty, now)
+// Begin writes the state as it stands, as revision 0 of the recording.
+func (t *Tape[S]) Begin(to *record.Recorder, now *S) {
+	t.write(to, 0, new(S), now)
 	t.to.Store(to)
 }
 
-// change is the store's onChange.
-func (t *tape) change(c store.Change[State]) {
+// Change is the store's onChange.
+func (t *Tape[S]) Change(c store.Change[S]) {
 	if to := t.to.Load(); to != nil {
 		t.write(to, c.Revision, c.Old, c.New)
 	}
 }
 
-func (t *tape) write(to *record.Recorder, revision uint64, old, now *State) {
+func (t *Tape[S]) write(to *record.Recorder, revision uint64, old, now *S) {
 	a, b := reflect.ValueOf(old).Elem(), reflect.ValueOf(now).Elem()
 	for i := range b.NumField() {
 		if a.Field(i).Pointer() == b.Field(i).Pointer() {
@@ -52,17 +50,6 @@ func (t *tape) write(to *record.Recorder, revision uint64, old, now *State) {
 		}
 		to.Change(revision, jsonName(b.Type().Field(i)), json.RawMessage(raw))
 	}
-}
-
-// varsOf are the variables of an environment by name.
-func varsOf(env config.Environ) map[string]string {
-	out := map[string]string{}
-	for _, line := range env.Lines() {
-		if name, value, ok := strings.Cut(line, "="); ok {
-			out[name] = value
-		}
-	}
-	return out
 }
 
 // Played is a recording to go through without its model.
@@ -186,25 +173,32 @@ func DeltaLine(d store.Delta) string {
 	return fmt.Sprintf("%s: %s → %s", strings.Join(d.Path, "."), side(d.Old), side(d.New))
 }
 
-// Fork is how to start a session that goes on from a revision: as a copy of the recorded
-// conversation up to there. Tools are not undone: files are as they are now.
-func (p *Played) Fork(text string) (Options, error) {
+// Branch is where a session that goes on from a revision starts.
+type Branch struct {
+	Cwd        string
+	Transcript string // file of the recorded conversation
+	At         string // id of the last message that is kept
+}
+
+// Fork is where a session starts that goes on from a revision, in a copy of the recorded conversation up
+// to there. Tools are not undone: files are as they are now.
+func (p *Played) Fork(text string) (Branch, error) {
 	raw, err := p.At(text)
 	if err != nil {
-		return Options{}, err
+		return Branch{}, err
 	}
 	var at struct {
 		Session    struct{ ID, Cwd string }
 		Transcript struct{ Path, LastID string }
 	}
 	if err := json.Unmarshal(raw, &at); err != nil {
-		return Options{}, fmt.Errorf("read the recorded state: %w", err)
+		return Branch{}, fmt.Errorf("read the recorded state: %w", err)
 	}
 	switch _, err := os.Stat(at.Transcript.Path); {
 	case at.Transcript.Path == "" || at.Transcript.LastID == "":
-		return Options{}, usage("at this revision nothing had been said that one could go on from")
+		return Branch{}, usage("at this revision nothing had been said that one could go on from")
 	case err != nil:
-		return Options{}, usage("the recorded conversation is gone: %w", err)
+		return Branch{}, usage("the recorded conversation is gone: %w", err)
 	}
-	return Options{Cwd: at.Session.Cwd, Resume: at.Transcript.Path, ResumeAt: at.Transcript.LastID, Fork: true}, nil
+	return Branch{Cwd: at.Session.Cwd, Transcript: at.Transcript.Path, At: at.Transcript.LastID}, nil
 }
