@@ -4,7 +4,7 @@
 // [Decide] is the heart: a pure function of a request and a policy. Around it stand the rules
 // ([ParseRule], [Compile]), the slice of the session's state with the functions that change it ([State]),
 // questions and their answers ([Question], [Answered]), the classifier of auto mode ([Classifier]), the record of what
-// was decided ([Ledger]), and the reports that check a policy from the command line ([RunVectors],
+// was decided ([Ledger]), and the reports that check a policy from the command line ([ReadVectors],
 // [Explain]). Tools are known by name, by what they say of a call (tool.Traits) and by fields
 // of their input; no tool is imported. The package reads no settings file, resolves no link and asks nobody
 // itself: paths are resolved by a [Resolver] that is handed in, and answers come from functions.

@@ -132,7 +132,7 @@ func (s *shellEval) ruled() (reach *Reason, d Decision, done bool) {
 		if r := s.matchPart(p, DenyList); r != nil {
 			return nil, s.denyBy(r, p.Source, "denied by the rule "+r.rule.Text), true
 		}
-		if r, path := s.deniedPath(p, DenyList); r != nil {
+		if r, path := (pathRuling{s}).deniedPath(p, DenyList); r != nil {
 			d := s.denyBy(r, p.Source, fmt.Sprintf("it touches %s, which the rule %s denies", path, r.rule.Text))
 			d.Reason.Path = path
 			return nil, d, true
@@ -141,7 +141,7 @@ func (s *shellEval) ruled() (reach *Reason, d Decision, done bool) {
 			ask = s.askedPart(p)
 		}
 		if reach == nil {
-			reach = s.couldTouch(p)
+			reach = pathRuling{s}.couldTouch(p)
 		}
 		if reach == nil {
 			reach = s.mayHold(p)
@@ -198,7 +198,7 @@ func (s *shellEval) askedPart(p *shellsyntax.Part) *Decision {
 		d := s.askBy(r, p.Source, "the rule "+r.rule.Text+" asks for it")
 		return &d
 	}
-	if r, path := s.deniedPath(p, AskList); r != nil {
+	if r, path := (pathRuling{s}).deniedPath(p, AskList); r != nil {
 		d := s.askBy(r, p.Source, fmt.Sprintf("it touches %s, for which the rule %s asks", path, r.rule.Text))
 		d.Reason.Path = path
 		return &d

@@ -198,3 +198,58 @@ func TestKF122_OptionsBeforeTheSubcommand(t *testing.T) {
 		}
 	}
 }
+
+func TestKF120_MountsAreReadAndWritten(t *testing.T) {
+	pol := plainPolicy(Rule{List: AllowList, Text: "Bash"}, Rule{List: DenyList, Text: "Read(/secrets/**)"}, Rule{List: DenyList, Text: "Edit(/kept/**)"}, Rule{List: DenyList, Text: "Read(.env)"})
+	for _, c := range []string{
+		"docker run --volume=./secrets:/e img", "docker run -v ./secrets:/e img", "docker run -v=./secrets:/e img", "docker run -v./secrets:/e img cat /e/x", "docker run -v secrets/:/e img",
+		"docker run -v $PWD/secrets:/e img", "docker run -v $PWD:/e img", `docker run -v "$(pwd):/e" img`, "docker run -v .:/e img ls", "docker run --mount type=bind,src=./secrets,dst=/e img",
+		"docker run --mount=type=bind,target=/e,source=secrets img", "docker --context x run -v ./secrets:/e img", "docker container run -v ./secrets:/e img", "docker create -v ./secrets:/e img",
+		"docker compose run -v ./secrets:/e svc", "podman run -v ./secrets:/e:ro img", "nerdctl run -v ./secrets:/e img", "docker run -v ./kept:/e img", "docker run -v .:/e:ro img", "docker run -v ./.env:/e img",
+		"docker build --secret id=x,src=./secrets/k .", "docker build --build-context x=./secrets .", "bwrap --bind ./secrets /x ls", "apptainer exec -B ./secrets:/e img ls", "mount --bind ./secrets /x",
+		"mytool ./secrets", "mytool --dir=secrets", "sudo docker run -v ./secrets:/e img",
+	} {
+		if d := decideShell(c, pol); d.Behavior == Allow {
+			t.Errorf("%s: allowed: %s", c, d.Reason.Text)
+		}
+	}
+	for _, c := range []string{
+		"docker run -v ./kept:/e:ro img", "docker run -v ./data:/e img", "docker run -v data:/e img", "docker run -v secrets:/e img", "docker run --mount type=volume,src=secrets,dst=/e img", "docker run --rm img ls", "mytool ./data",
+	} {
+		if d := decideShell(c, pol); d.Behavior != Allow {
+			t.Errorf("%s: %s: %s", c, d.Behavior, d.Reason.Text)
+		}
+	}
+	checkDecided(t, plainPolicy(Rule{List: AllowList, Text: "Bash(docker run *)"}), []outcome{
+		{"docker run -v $PWD:/e img", Allow}, {"docker run -v ./data:/e img pytest", Allow}, {"docker run -v /etc:/e img", Ask}, {"docker run -v ~/.ssh:/e img", Ask},
+	})
+}
+
+func TestKF150_OptionsCountAsWhatTheyDo(t *testing.T) {
+	checkDecided(t, plainPolicy(Rule{List: AllowList, Text: "Bash(curl *)"}, Rule{List: AllowList, Text: "Bash(gh *)"}, Rule{List: AllowList, Text: "Bash(kubectl *)"}), []outcome{
+		{"curl --proto-default=file etc/x", Ask},
+		{"curl --proto-default FILE /etc/passwd", Ask},
+		{"curl --proto-def file x", Ask},
+		{"curl --proto-default \"$P\" x", Ask},
+		{"curl --proto-default https x.test", Allow},
+		{"curl x.test", Allow},
+		{"gh pr create --template /etc/x", Ask},
+		{"gh pr create -T /etc/x", Ask},
+		{"gh issue create --template=../x", Ask},
+		{"gh pr create --template bug.md", Allow},
+		{"gh pr list --json x --template '{{/etc}}'", Allow},
+		{"gh api --jq env", Ask},
+		{"gh api x -q 'env.TOKEN'", Ask},
+		{"gh api x -q '$ENV.TOKEN'", Ask},
+		{"gh pr view --json x --jq 'env|tostring'", Ask},
+		{"gh run list --json a --jq 'map(env)'", Ask},
+		{"gh api x --jq '.[] | .name'", Allow},
+		{"gh pr view --json x -q .x", Allow},
+		{"kubectl get pods -o go-template-file=/etc/x", Ask},
+		{"kubectl get pods -o jsonpath='{.items}'", Allow},
+		{"kubectl get pods -o custom-columns-file=cols.txt", Allow},
+	})
+	checkDecided(t, plainPolicy(Rule{List: AllowList, Text: "Bash"}, Rule{List: DenyList, Text: "Read(/secrets/**)"}), []outcome{
+		{"curl --proto-default=file secrets/x", Deny}, {"gh pr create --template secrets/x", Deny}, {"kubectl get pods -o go-template-file=secrets/x", Deny}, {"kubectl get pods --output=jsonpath-file=secrets/x", Deny},
+	})
+}

@@ -13,6 +13,7 @@ func (s *shellEval) pathsVerdict(p *shellsyntax.Part, v partVerdict) partVerdict
 		u := &p.Uses[k]
 		var bad partVerdict
 		switch {
+		case u.Guess: // counts for deny and ask rules alone
 		case u.Network:
 			bad = partVerdict{kind: BySafety, why: "it opens a network connection through " + u.Text}
 		case u.Intent == shellsyntax.Read || u.Intent == shellsyntax.Enter:

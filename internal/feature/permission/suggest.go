@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
 	"github.com/myelin-agent/myelin/internal/sys/pathpattern"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
@@ -39,7 +40,7 @@ func (s *shellEval) missing(p *shellsyntax.Part) string {
 	if prefix := commandPrefix(words); prefix > 0 && notByPattern(p) == "" && p.Strange == "" && s.placeVerdict(p, nil).why == "" {
 		return "Bash(" + spellWords(words[:prefix]) + " *)"
 	}
-	if len(words) == 1 && (isInterpreter(form.Name) || isExecWrapper(form.Name) || isRunner(form.Name)) {
+	if len(words) == 1 && (ruletext.IsInterpreter(form.Name) || ruletext.IsExecWrapper(form.Name) || ruletext.IsRunner(form.Name)) {
 		return "" // a bare interpreter runs anything it is fed
 	}
 	return "Bash(" + spellWords(words) + ")"
@@ -90,7 +91,7 @@ func commandPrefix(words []shellsyntax.Word) int {
 		return ""
 	}
 	second := name(1)
-	if second == "" || !plainWord(second) || runnerVerb(second) && second != "run" {
+	if second == "" || !plainWord(second) || ruletext.RunnerVerb(second) && second != "run" {
 		return 0
 	}
 	switch name(0) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
 )
@@ -58,47 +57,8 @@ type VectorSandbox struct {
 	Excluded     []string `json:"excludedCommands"`
 }
 
-// Report is what a run of vectors found.
-type Report struct {
-	Right          int
-	Wrong          int
-	WronglyAllowed int      // of the wrong ones: allowed though neither expected nor tolerated
-	Lines          []string // one for each wrong one
-}
-
-// Summary is the last line of the report.
-func (r Report) Summary() string {
-	return fmt.Sprintf("%d right, %d wrong, %d wrongly allowed", r.Right, r.Wrong, r.WronglyAllowed)
-}
-
 // ErrVectorFormat is returned for a file of another format than 1.
 var ErrVectorFormat = errors.New("vector file")
-
-// RunVectors decides every vector of a file and compares.
-func RunVectors(r io.Reader) (Report, error) {
-	file, err := ReadVectors(r)
-	if err != nil {
-		return Report{}, err
-	}
-	var out Report
-	for _, v := range file.Vectors {
-		req, pol, err := v.Case(file.Defaults)
-		if err != nil {
-			return out, fmt.Errorf("vector %s: %w", v.ID, err)
-		}
-		got := Decide(req, pol)
-		if got.Behavior == v.Expect || slices.Contains(v.AlsoOK, got.Behavior) {
-			out.Right++
-			continue
-		}
-		out.Wrong++
-		if got.Behavior == Allow {
-			out.WronglyAllowed++
-		}
-		out.Lines = append(out.Lines, fmt.Sprintf("%s: %q in %s: %s (%s), expected %s: %s", v.ID, v.Command, v.Mode, got.Behavior, got.Reason.Text, v.Expect, v.Why))
-	}
-	return out, nil
-}
 
 // ReadVectors reads a vector file.
 func ReadVectors(r io.Reader) (VectorFile, error) {
@@ -205,3 +165,16 @@ func (l linkEntry) Name() string               { return string(l) }
 func (l linkEntry) IsDir() bool                { return false }
 func (l linkEntry) Type() fs.FileMode          { return fs.ModeSymlink }
 func (l linkEntry) Info() (fs.FileInfo, error) { return nil, fs.ErrInvalid }
+
+// Report is what a run of vectors found.
+type Report struct {
+	Right          int
+	Wrong          int
+	WronglyAllowed int      // of the wrong ones: allowed though neither expected nor tolerated
+	Lines          []string // one for each wrong one
+}
+
+// Summary is the last line of the report.
+func (r Report) Summary() string {
+	return fmt.Sprintf("%d right, %d wrong, %d wrongly allowed", r.Right, r.Wrong, r.WronglyAllowed)
+}

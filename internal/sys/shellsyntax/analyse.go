@@ -38,25 +38,9 @@ func Analyse(text string, opt Options) (a *Account) {
 		return a
 	}
 	a.Parsed = true
-	a.Parts = make([]Part, 0, partsIn(text))
+	a.Parts = make([]Part, 0, source.PartsIn(text))
 	w.enter(text, file)
 	w.stmts(file.Stmts, w.start, held{parent: -1})
 	w.settleLater()
 	return a
-}
-
-// partsIn guesses how many parts a text has, so that they are stored without copying.
-func partsIn(text string) int {
-	n := 1
-	for i := range len(text) {
-		switch text[i] {
-		case ';', '|', '\n', '(', '`':
-			n++
-		case '&':
-			if i == 0 || text[i-1] != '&' {
-				n++
-			}
-		}
-	}
-	return min(n, 1<<14)
 }

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/paths"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/source"
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // call walks one simple command: its words, redirections and substitutions, what its wrappers run,
@@ -436,7 +437,8 @@ func (w *walker) cdPath(p *Part) bool {
 }
 
 // Guesses yields the paths that the words of a part could name, for programs of which the table
-// does not know what they read: each static word, and what stands after "=", "@" and "=@".
+// does not know what they read: each static word, and what stands after "=", "@" and "=@". What a program gets that nobody knows it may
+// read with all that is below.
 func (p *Part) Guesses(yield func(PathUse) bool) {
 	if p.Kind != Command || len(p.Forms) == 0 || p.read.dirs == nil {
 		return
@@ -453,7 +455,7 @@ func (p *Part) Guesses(yield func(PathUse) bool) {
 		var room [4]string
 		for _, v := range paths.Guessed(room[:0], w.Value) {
 			for _, d := range p.read.dirs.list {
-				u := PathUse{Text: w.Text, Intent: Read, Guess: true, Glob: w.Glob()}
+				u := PathUse{Text: w.Text, Intent: Read, Guess: true, Glob: w.Glob(), Below: !p.Known || i < last.At}
 				if strings.HasPrefix(v, "/") {
 					u.Path, u.Walk = path.Clean(v), paths.Walk("", v)
 				} else {

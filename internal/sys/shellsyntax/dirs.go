@@ -85,24 +85,6 @@ func (w *walker) movesIn(n syntax.Node) bool {
 	return found
 }
 
-// homeChanges tells whether HOME may mean something else by the time it is used.
-func homeChanges(text string) bool {
-	for i := 0; ; {
-		j := strings.Index(text[i:], "HOME")
-		if j < 0 {
-			return false
-		}
-		i += j
-		if i == 0 || (text[i-1] != '$' && text[i-1] != '{') {
-			return true
-		}
-		i += len("HOME")
-		if strings.HasPrefix(text[i:], "=") || strings.HasPrefix(text[i:], ":=") {
-			return true
-		}
-	}
-}
-
 // maxLoopScan is how deep loops are looked into one by one; deeper ones count as changing the
 // directory when the text does, so that the cost stays linear.
 const maxLoopScan = 8

@@ -6,6 +6,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/jq"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
 
@@ -272,6 +273,8 @@ func (d *describer) optionValue(o cmdline.Arg) {
 		} else if isCookie(o) && !strings.Contains(o.Value, "=") {
 			d.use(o, Read)
 		}
+	case options.Mount:
+		d.mount(o)
 	case options.FormArg:
 		d.formFiles(o)
 	case options.Script:
@@ -297,6 +300,12 @@ func (d *describer) formFiles(o cmdline.Arg) {
 func (d *describer) script(o cmdline.Arg) {
 	switch d.name {
 	case "curl": // -w: "@file" and %output{file}
+		if strings.HasPrefix(o.Name, "--p") {
+			if scheme := strings.ToLower(o.Value); scheme != "http" && scheme != "https" {
+				d.runsProgram(o.Name + " may take an address for a file")
+			}
+			return
+		}
 		if rest, ok := strings.CutPrefix(o.Value, "@"); ok {
 			d.useValue(rest, o.Word, Read)
 		}
@@ -308,6 +317,10 @@ func (d *describer) script(o cmdline.Arg) {
 			name, tail, _ := strings.Cut(after, "}")
 			d.useValue(strings.TrimPrefix(name, ">>"), o.Word, Write)
 			rest = tail
+		}
+	case "gh": // what --jq takes reads the environment like jq itself
+		if why := jq.Danger(o.Value); why != "" || !d.words[o.Word].Static() {
+			d.runsProgram(o.Name + " has a filter that may show the environment or more")
 		}
 	case "go":
 		if !harmlessLinking(o.Value) || !d.words[o.Word].Static() {
@@ -426,6 +439,29 @@ func (d *describer) finish(form Form) {
 	p.ReadOnly = d.notRO == ""
 }
 
+// comparedAsText tells whether a word of [[ … ]] is variables that are only compared as text, or looked whether they are empty.
+func comparedAsText(words []Word, i int) bool {
+	next := ""
+	if i+1 < len(words) {
+		next = words[i+1].Value
+	}
+	w := &words[i]
+	switch words[i-1].Value {
+	case "-z", "-n":
+		return w.AnyVariables()
+	case "==", "=", "!=", "=~", "<", ">":
+		return w.Variables()
+	case "[[", "&&", "||", "!":
+		switch next {
+		case "", "&&", "||":
+			return w.AnyVariables()
+		case "==", "=", "!=", "=~", "<", ">":
+			return w.Variables()
+		}
+	}
+	return false
+}
+
 // unknownWord refuses a word that could be anything by the time the command runs.
 func (d *describer) unknownWord(i int) {
 	w := &d.words[i]
@@ -433,6 +469,8 @@ func (d *describer) unknownWord(i int) {
 	switch {
 	case w.Pipe() && !text && i > d.at:
 	case d.name == "echo" && i > d.at && w.Variables():
+	case d.name == "[[" && i > d.at && comparedAsText(d.words, i):
+	case d.listed && w.Unknown(): // where xargs puts the names
 	case w.Unknown(), text && (w.Home() || !w.Static() && !w.Glob()):
 		d.not("the word " + w.Text + " is only known at run time")
 	case w.Glob() && !d.spec.Glob && (d.spec.Operands != "test" || i > d.at):

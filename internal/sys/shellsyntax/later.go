@@ -4,9 +4,10 @@ import (
 	"sort"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/source"
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // later collects, over the whole account, what the shell evaluates after the words are known: as
@@ -418,17 +419,4 @@ func (w evaluator) declared(p *Part, c *syntax.DeclClause) {
 			w.assignedValue(p, &text, kind, by)
 		}
 	}
-}
-
-// quotedTexts is what stands quoted below a node, where nothing expands it yet.
-func quotedTexts(n syntax.Node) string {
-	var b strings.Builder
-	syntax.Walk(n, func(n syntax.Node) bool {
-		if q, ok := n.(*syntax.SglQuoted); ok {
-			b.WriteString(q.Value)
-			b.WriteByte(' ')
-		}
-		return true
-	})
-	return b.String()
 }

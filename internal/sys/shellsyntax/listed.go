@@ -4,26 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
-	"mvdan.cc/sh/v3/syntax"
 )
-
-// readsList returns the command behind a pipe when its standard input is what one other command prints, and nothing else: both
-// stand in the pipe themselves, and neither redirects more than its error messages to nowhere.
-func readsList(c *syntax.BinaryCmd) *syntax.CallExpr {
-	_, direct := c.X.Cmd.(*syntax.CallExpr)
-	call, ok := c.Y.Cmd.(*syntax.CallExpr)
-	if c.Op != syntax.Pipe || !direct || !ok {
-		return nil
-	}
-	for _, r := range slices.Concat(c.X.Redirs, c.Y.Redirs) {
-		if r.N == nil || r.N.Value != "2" || r.Op != syntax.RdrOut || r.Word.Lit() != "/dev/null" {
-			return nil
-		}
-	}
-	return call
-}
 
 // listerOf returns the index of the part whose output a command reads, plus one; 0: it reads something else.
 func (w *walker) listerOf(c *syntax.CallExpr) int {
@@ -37,6 +22,9 @@ func (w *walker) listerOf(c *syntax.CallExpr) int {
 // notes that everything below these is read.
 func (d *describer) readsListed() bool {
 	if d.p.read.lister == 0 || d.notRO != "" || d.recursive || d.followsLinks() || !d.plainReader() {
+		return false
+	}
+	if _, defined := d.w.functions["sort"]; defined {
 		return false
 	}
 	lister := &d.w.acc.Parts[d.p.read.lister-1]
@@ -69,6 +57,7 @@ func (d *describer) readsListed() bool {
 	default:
 		return false
 	}
+	d.p.Uses = slices.DeleteFunc(d.p.Uses, func(u PathUse) bool { return u.Unknown }) // where xargs puts the names
 	return true
 }
 
@@ -88,7 +77,7 @@ func allStatic(words []Word) bool {
 func (d *describer) plainReader() bool {
 	p := d.p
 	if len(p.Forms) != 2 || p.Forms[0].At != 0 || p.Forms[0].Name != "xargs" || p.Forms[1].Name != d.name || p.Elsewhere ||
-		len(p.Assigns)+len(p.Exec)+len(p.Unknown) > 0 || !d.spec.ReadOnly || d.spec.Runs || !allStatic(p.Words) {
+		len(p.Assigns)+len(p.Exec)+len(p.Unknown) > 0 || !d.spec.ReadOnly || d.spec.Runs {
 		return false
 	}
 	if _, defined := d.w.functions["xargs"]; defined {
@@ -97,7 +86,8 @@ func (d *describer) plainReader() bool {
 	switch d.name {
 	case "cat", "head", "tail", "wc", "nl", "tac", "stat", "file", "grep", "egrep", "fgrep", "cut", "ls",
 		"md5sum", "sha1sum", "sha256sum", "cksum":
-		return cmdline.SplitsAtZero(p.Words[1:p.Forms[1].At])
+		mark, ok := cmdline.SplitsAtZero(p.Words[1:p.Forms[1].At])
+		return ok && !slices.ContainsFunc(p.Words, func(w Word) bool { return !w.Static() && (mark == "" || w.Text != mark) })
 	}
 	return false
 }
@@ -113,6 +103,9 @@ func (d *describer) takesAnyName() bool {
 		if !o.Known && strings.HasPrefix(o.Name, "--") {
 			return false // it might take the "--" for its value
 		}
+	}
+	if slices.ContainsFunc(d.words[:max(d.a.Dashes, 0)], func(w Word) bool { return w.Unknown() }) {
+		return false // a name before the "--"
 	}
 	return d.a.Dashes > 0
 }

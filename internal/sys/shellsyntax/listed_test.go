@@ -40,7 +40,7 @@ func TestSplitsAtZero(t *testing.T) {
 	for options, want := range map[string]bool{
 		"-0": true, "-r0": true, "-0rn1": true, "-0 -P 4 -n 10": true, "--null --max-procs=2 --no-run-if-empty": true,
 		"": false, "-r": false, "-n 0": false, "-n0": false, "-0 -n": false, "-0 -n x": false, "-0 -n1x": false, "-0n1r": false,
-		"-0 -d x": false, "-0d/": false, "-0 -a list": false, "-0I{}": false, "-0 --": false, "--max-args=0": false, "-0 --delimiter=x": false,
+		"-0 -d x": false, "-0d/": false, "-0 -a list": false, "-0I{}": true, "-0 -I %": true, "-0 -I": false, "-0 -I a -I b": false, "-0i": false, "-0 --": false, "--max-args=0": false, "-0 --delimiter=x": false,
 		"-0 -L 1": false, "-0 -p": false, "-0 -": false, "-0 --null=1": false,
 	} {
 		var words []Word
@@ -48,7 +48,7 @@ func TestSplitsAtZero(t *testing.T) {
 			a := Analyse("x "+options, Options{Cwd: "/p"})
 			words = a.Parts[0].Words[1:]
 		}
-		if got := cmdline.SplitsAtZero(words); got != want {
+		if _, got := cmdline.SplitsAtZero(words); got != want {
 			t.Errorf("xargs %s: %t, want %t", options, got, want)
 		}
 	}

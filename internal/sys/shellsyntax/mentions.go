@@ -1,7 +1,6 @@
 package shellsyntax
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -197,16 +196,6 @@ func yieldWord(v string, m Mention, yield func(Mention) bool) bool {
 		return yield(m)
 	}
 	return true
-}
-
-// copiedPrograms notes the programs that cp, ln and their like give another name.
-func (d *describer) copiedPrograms(sources []int) {
-	for _, i := range sources {
-		switch path.Base(path.Dir(d.words[i].Value)) {
-		case "bin", "sbin":
-			d.tell(i, 0)
-		}
-	}
 }
 
 // far tells whether a part runs on another machine, reached by a program around it or around the text it stands in.

@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
 )
@@ -144,8 +145,10 @@ func (d *describer) copyOperands(ops []int) {
 	if !given && len(ops) > 1 {
 		sources, last = ops[:len(ops)-1], ops[len(ops)-1]
 	}
-	d.copiedPrograms(sources)
 	for _, i := range sources {
+		if dir := path.Base(path.Dir(d.words[i].Value)); dir == "bin" || dir == "sbin" {
+			d.tell(i, 0) // a program under another name
+		}
 		if d.spec.Operands != "ln" || !d.hasOption("-s", "--symbolic") {
 			d.operand(i, source)
 		}
@@ -220,6 +223,10 @@ func (d *describer) remoteOperands(ops []int) {
 
 func (d *describer) urlOperands(ops []int) {
 	for _, i := range ops {
+		if d.name == "curl" && !strings.Contains(d.words[i].Value, "://") && schemeIsFile(&d.a, d.words) {
+			d.operand(i, Read)
+			continue
+		}
 		d.hostOfURL(d.words[i].Value)
 		if rest, ok := cutFold(d.words[i].Value, "file:"); ok {
 			slashes := len(rest) - len(strings.TrimLeft(rest, "/"))
@@ -241,6 +248,16 @@ func (d *describer) urlOperands(ops []int) {
 	if (d.name == "wget" || d.name == "wget2") && !d.hasOption("-O", "--output-document") {
 		d.remoteName(ops)
 	}
+}
+
+// schemeIsFile tells whether curl takes an address without a scheme for a file.
+func schemeIsFile(a *cmdline.Args, words []Word) bool {
+	for _, o := range a.Options {
+		if len(o.Name) > len("--proto-") && strings.HasPrefix("--proto-default", o.Name) && (strings.EqualFold(o.Value, "file") || !words[o.Word].Static()) {
+			return true
+		}
+	}
+	return false
 }
 
 // remoteName notes the file a download makes in the working directory.

@@ -1,11 +1,13 @@
 package shellsyntax
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/paths"
 )
 
 // special adds what a few programs do beyond their options.
@@ -34,14 +36,14 @@ func (d *describer) special() {
 		d.editor()
 	case "gh":
 		d.cloneOptions()
+	case "kubectl", "oc":
+		d.templateFiles()
 	case "tput":
 		if v := d.operandText(0); v == "init" || v == "reset" || v == "rs1" || v == "rs2" || v == "rs3" || v == "is1" || v == "iprog" || len(d.a.Operands) == 0 {
 			d.not("tput " + v + " may run a program of the terminal description")
 		}
 	case "xxd":
 		d.not("xxd may write")
-	case "docker", "podman", "nerdctl":
-		d.container()
 	}
 	if d.spec.Operands == "-schedule" {
 		d.runsProgram("runs something later")
@@ -101,13 +103,38 @@ func (d *describer) editor() {
 	}
 }
 
-// container notes what docker is told to mount, and keeps words that are only known at run time out of what only reads.
-func (d *describer) container() {
+// mount notes the place that a container gets to see: it is read, with all that is below, and written unless the option forbids that. The
+// name of a volume is no place.
+func (d *describer) mount(o cmdline.Arg) {
+	value := strings.TrimPrefix(o.Value, "=") // -v=…
+	from := paths.Mounted(value)
+	fields := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ':' })
+	switch {
+	case slices.Contains(fields, "type=volume"), slices.Contains(fields, "type=tmpfs"):
+		return
+	case from == "" && d.words[o.Word].Unknown():
+		d.p.Uses = append(d.p.Uses, PathUse{Text: d.words[o.Word].Text, Intent: Read, Unknown: true, Unbased: true, Guess: true})
+		return
+	case from == "", !strings.Contains(from, "/") && from[0] != '.' && from[0] != '~' && !strings.Contains(value, "="):
+		return
+	}
+	d.useValue(from, o.Word, Read)
+	intent := Write
+	if slices.ContainsFunc(fields, func(f string) bool { return f == "ro" || strings.HasPrefix(f, "readonly") }) {
+		intent = Read
+	}
+	at := len(d.p.Uses)
+	d.w.addUse(d.p, d.st, &d.words[o.Word], from, intent, true)
+	for k := at; k < len(d.p.Uses); k++ {
+		d.p.Uses[k].Guess = true
+	}
+}
+
+// templateFiles notes the files that formats of kubectl's output name: go-template-file=…, jsonpath-file=….
+func (d *describer) templateFiles() {
 	for _, o := range d.a.Options {
-		if o.Opt.Role == options.Mount {
-			if from, _, _ := strings.Cut(o.Value, ":"); strings.HasPrefix(from, "/") || strings.HasPrefix(from, "~") || strings.Contains(from, "..") {
-				d.useValue(from, o.Word, Read)
-			}
+		if kind, file, ok := strings.Cut(o.Value, "="); ok && strings.HasSuffix(kind, "-file") {
+			d.useValue(file, o.Word, Read)
 		}
 	}
 }

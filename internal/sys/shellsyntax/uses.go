@@ -4,9 +4,10 @@ import (
 	"path"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/paths"
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // redirs notes the redirections of part i.

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/source"
 )
 
 // held says what holds a statement.
@@ -55,7 +57,7 @@ type pendingInner struct {
 
 func (w *walker) enter(text string, file *syntax.File) {
 	w.r = expand.Reader{Text: text, Home: w.opt.Home, Watch: w.late}
-	if strings.Contains(text, "HOME") && homeChanges(text) {
+	if strings.Contains(text, "HOME") && source.HomeChanges(text) {
 		w.r.Home = ""
 	}
 	w.pwd = strings.Contains(text, "PWD") && !strings.Contains(text, "PWD=")
@@ -142,7 +144,7 @@ func (w *walker) compound(cmd syntax.Command, st *dirs, h held) (ok, fail *dirs)
 		if c.Stmt == nil {
 			return st, st
 		}
-		return w.stmt(afterDashes(c.Stmt), st, h)
+		return w.stmt(source.AfterDashes(c.Stmt), st, h)
 	case *syntax.CoprocClause:
 		h.background = true
 		if c.Name != nil {
@@ -177,7 +179,7 @@ func (w *walker) binary(c *syntax.BinaryCmd, st *dirs, h held) (ok, fail *dirs) 
 	w.stmt(c.X, st, h)
 	was, fed := w.piped, w.feed
 	w.piped, w.feed = true, [2]int{from, len(w.acc.Parts)}
-	w.lists = readsList(c)
+	w.lists = source.ReadsList(c)
 	w.stmt(c.Y, st, h)
 	w.piped, w.feed = was, fed
 	return st, st
@@ -279,24 +281,6 @@ func (w *walker) headerWords(words []*syntax.Word, st *dirs, h held) {
 	for _, s := range subs {
 		w.substitute(s, st, held{parent: h.parent, context: Bare, background: h.background})
 	}
-}
-
-// afterDashes drops the "--" that the keyword time takes before a command, or before the first of a pipeline.
-func afterDashes(s *syntax.Stmt) *syntax.Stmt {
-	if b, ok := s.Cmd.(*syntax.BinaryCmd); ok {
-		stmt, rest := *s, *b
-		rest.X = afterDashes(b.X)
-		stmt.Cmd = &rest
-		return &stmt
-	}
-	call, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) < 2 || len(call.Assigns) > 0 || call.Args[0].Lit() != "--" {
-		return s
-	}
-	stmt, rest := *s, *call
-	rest.Args = call.Args[1:]
-	stmt.Cmd = &rest
-	return &stmt
 }
 
 func (w *walker) funcDecl(c *syntax.FuncDecl, st *dirs, h held) (ok, fail *dirs) {
@@ -444,12 +428,12 @@ func (w *walker) assign(a *syntax.Assign, subs *[]expand.Substitution) Assign {
 		out.evals = out.evals || got&expand.Evals != 0
 	}
 	if a.Array != nil {
-		out.held = quotedTexts(a.Array)
+		out.held = source.QuotedTexts(a.Array)
 		for _, elem := range a.Array.Elems {
 			// The keys of a map are text, unless it is expanded once more.
-			if elem.Index != nil && (!w.maps || strings.ContainsAny(quotedTexts(elem.Index), "$`")) {
+			if elem.Index != nil && (!w.maps || strings.ContainsAny(source.QuotedTexts(elem.Index), "$`")) {
 				out.evals = out.evals || w.r.Nested(elem.Index, true, false, nil)&expand.Evals != 0
-				if text := quotedTexts(elem.Index); strings.ContainsAny(text, "$`") {
+				if text := source.QuotedTexts(elem.Index); strings.ContainsAny(text, "$`") {
 					*subs = append(*subs, expand.Substitution{Text: text})
 				}
 			}

@@ -64,14 +64,15 @@ func ListsTracked(words []expand.Word) bool {
 	return zero
 }
 
-// SplitsAtZero reads the options of xargs: -0 must be among them, and nothing but -r, -n and -P besides.
-func SplitsAtZero(words []expand.Word) bool {
+// SplitsAtZero reads the options of xargs: -0 must be among them, and nothing but -r, -n, -P and -I besides. mark is the text that -I
+// has replaced by a name; empty: the names come last.
+func SplitsAtZero(words []expand.Word) (mark string, ok bool) {
 	zero := false
 	for i := 0; i < len(words); i++ {
 		text := words[i].Value
 		if name, number, long := strings.Cut(text, "="); long {
 			if name != "--max-args" && name != "--max-procs" || !expand.IsNumber(number) {
-				return false
+				return "", false
 			}
 			continue
 		}
@@ -83,23 +84,26 @@ func SplitsAtZero(words []expand.Word) bool {
 			continue
 		}
 		if len(text) < 2 || text[0] != '-' {
-			return false
+			return "", false
 		}
 		letters := strings.TrimLeft(text[1:], "0r")
 		zero = zero || strings.Contains(text[1:len(text)-len(letters)], "0")
+		if letters == "" {
+			continue
+		}
+		value := letters[1:]
+		if value == "" {
+			if i++; i >= len(words) {
+				return "", false
+			}
+			value = words[i].Value
+		}
 		switch {
-		case letters == "":
-		case letters[0] != 'n' && letters[0] != 'P':
-			return false
-		case len(letters) > 1:
-			if !expand.IsNumber(letters[1:]) {
-				return false
-			}
-		default:
-			if i++; i >= len(words) || !expand.IsNumber(words[i].Value) {
-				return false
-			}
+		case letters[0] == 'I' && mark == "" && value != "":
+			mark = value
+		case letters[0] != 'n' && letters[0] != 'P', !expand.IsNumber(value):
+			return "", false
 		}
 	}
-	return zero
+	return mark, zero
 }

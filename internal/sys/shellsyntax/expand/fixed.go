@@ -87,7 +87,12 @@ func constant(x syntax.ArithmExpr) (int, bool) {
 func (w *Word) Pipe() bool { return w.Flags&Pipe != 0 }
 
 // Variables tells whether all that is unknown of the word are plain variables of which none holds a secret by its name.
-func (w *Word) Variables() bool {
+func (w *Word) Variables() bool { return w.variables(secretName) }
+
+// AnyVariables tells whether all that is unknown of the word are plain variables.
+func (w *Word) AnyVariables() bool { return w.variables(func(string) bool { return false }) }
+
+func (w *Word) variables(secret func(string) bool) bool {
 	if w.Flags&(Subst|Evals|Arith|Tilde) != 0 {
 		return false
 	}
@@ -109,7 +114,7 @@ func (w *Word) Variables() bool {
 		if n == 0 && src != "" && strings.IndexByte("?#$!0123456789", src[0]) >= 0 {
 			n = 1
 		}
-		if n == 0 || secretName(src[:n]) || braced && !strings.HasPrefix(src[n:], "}") {
+		if n == 0 || secret(src[:n]) || braced && !strings.HasPrefix(src[n:], "}") {
 			return false
 		}
 		src = src[n:]

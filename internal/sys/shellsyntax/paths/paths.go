@@ -94,18 +94,21 @@ func OptionValue(v string) int {
 	return max(strings.IndexAny(v, "/~."), 0)
 }
 
-// Mounted is the place outside of the container.
+// Mounted is the place outside of a container in the value of an option: place:place, src=place among other fields, or name=place.
 func Mounted(v string) string {
-	if !strings.Contains(v, "=") {
-		from, _, _ := strings.Cut(v, ":")
-		return from
-	}
 	for field := range strings.SplitSeq(v, ",") {
 		if key, val, _ := strings.Cut(field, "="); key == "src" || key == "source" {
 			return val
 		}
 	}
-	return ""
+	if name, place, ok := strings.Cut(v, "="); ok && !strings.ContainsAny(name, "/.~:,") {
+		if strings.Contains(place, "=") {
+			return "" // fields without a source
+		}
+		return place
+	}
+	from, _, _ := strings.Cut(v, ":")
+	return from
 }
 
 // Pieces yields a value and its pieces, addresses with a scheme left out.
