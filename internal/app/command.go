@@ -39,6 +39,7 @@ func commands() []command {
 		{Command{"tasks", "[stop|output|keep ID]", "show, read or stop running work, or let a service outlive the session"}, true, cmdTasks},
 		{Command{"context", "[--removed | --bring-back ID]", "show what fills the context window, and what was left out of it"}, true, cmdContext},
 		{Command{"memory", "", "list the instruction files in the context"}, false, cmdMemory},
+		{Command{"scratchpad", "", "show the notes the model keeps for itself in this conversation"}, true, cmdScratchpad},
 		{Command{"cost", "", "show what was used and what it cost"}, true, cmdCost},
 		{Command{"sandbox", "[restore [NUMBER]]", "show how commands are confined, or bring back what was put aside"}, true, cmdSandbox},
 		{Command{"status", "", "show where settings come from and what is enforced"}, true, cmdStatus},

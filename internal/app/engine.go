@@ -222,6 +222,7 @@ func (s *Session) opening(ctx context.Context, t *turn, batch []proto.Prompt, ow
 		}
 		extra = append(extra, o.Context...)
 		out = append(out, m)
+		s.rooms.rights.notes.Recall(ctx, p.Content)
 	}
 	s.started(t, batch)
 	return append(out, reminder(extra)...), nil

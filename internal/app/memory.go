@@ -12,6 +12,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/app/events"
 	"github.com/myelin-agent/myelin/internal/app/gate"
+	"github.com/myelin-agent/myelin/internal/app/notes"
 	"github.com/myelin-agent/myelin/internal/app/pool"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -39,6 +40,7 @@ type instructions struct {
 	hidden      func(path string) bool // a rule forbids to read it
 	readOnly    func() bool            // a person declined to trust the folder
 	environment func() prompt.Environment
+	notes       *notes.Notes
 	ctx         context.Context
 
 	memory   *memory.Instructions
@@ -159,6 +161,7 @@ func (i *instructions) with(call tool.Call, r tool.Result) tool.Result {
 		return r
 	}
 	traits := t.Traits(call)
+	r = i.notes.After(traits, r)
 	if traits.Command != "" || len(traits.Paths) != 1 {
 		return r
 	}
@@ -196,7 +199,7 @@ func (i *instructions) texts(ctx context.Context) []string {
 // reload makes the next request load instruction files and environment anew.
 func (i *instructions) reload() {
 	i.reloaded.Store(true)
-	i.prompt.Reload(i.environment())
+	i.prompt.Reload(i.environment(), i.notes.Places())
 }
 
 // cmdMemory lists the instruction files that are in the context.
@@ -208,8 +211,9 @@ func cmdMemory(ctx context.Context, s *Session, args string) (string, error) {
 		return "", err
 	}
 	state := s.rooms.part.memory.Get()
+	kept := table(func(w *tabwriter.Writer) { s.rooms.rights.notes.Report(w) })
 	if len(state.Files)+len(state.Problems) == 0 {
-		return "No instruction files. CLAUDE.md or AGENTS.md in this folder, or CLAUDE.md in " + s.rooms.settings.places.Home + ", would be loaded.", nil
+		return "No instruction files. CLAUDE.md or AGENTS.md in this folder, or CLAUDE.md in " + s.rooms.settings.places.Home + ", would be loaded.\n" + kept, nil
 	}
 	return table(func(w *tabwriter.Writer) {
 		for _, f := range state.Files {
@@ -218,5 +222,5 @@ func cmdMemory(ctx context.Context, s *Session, args string) (string, error) {
 		for _, problem := range state.Problems {
 			fmt.Fprintf(w, "not loaded\t\t%s\n", problem)
 		}
-	}), nil
+	}) + "\n" + kept, nil
 }

@@ -41,6 +41,7 @@ type opened struct {
 	log    *transcript.Transcript
 	loaded *transcript.Loaded // nil: a new conversation
 	forked string             // id of the conversation it is a copy of
+	from   string             // path of its transcript
 	source string             // startup, resume, fork
 }
 
@@ -107,7 +108,7 @@ func (s *Session) forkTranscript(from transcript.Info, o Options) (opened, error
 		return opened{}, refusedAt(from.ID, o.ResumeAt, copying)
 	}
 	out, err := s.resumeTranscript(to, id, "")
-	out.forked, out.source = from.ID, "fork"
+	out.forked, out.from, out.source = from.ID, from.Path, "fork"
 	return out, err
 }
 
@@ -163,6 +164,12 @@ func (s *Session) begin(o opened) {
 	s.elsewhere(o.loaded.Cwd, s.rooms.part.session.Get().Cwd)
 	s.notes(o.loaded, o.forked != "")
 	s.rooms.limits.spending.Begin()
+	if o.from != "" {
+		s.rooms.rights.notes.Follow(transcript.SessionDir(o.from))
+	}
+	if text := s.rooms.rights.notes.Announce(); text != "" {
+		s.later(text)
+	}
 	s.remember(s.history)
 }
 
@@ -357,7 +364,7 @@ func cmdBranch(_ context.Context, s *Session, _ string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	next.forked, next.source = from, "fork"
+	next.forked, next.from, next.source = from, log.Path(), "fork"
 	return "Going on in a copy, " + id + ".", s.switchTo(next, "branch")
 }
 

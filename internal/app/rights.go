@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/app/events"
+	"github.com/myelin-agent/myelin/internal/app/notes"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/store"
 	"github.com/myelin-agent/myelin/internal/feature/config"
@@ -32,6 +33,7 @@ type rights struct {
 	programs   *programs
 	temp       func() string         // the session's folder for temporary files
 	later      func(texts ...string) // leaves texts for the model
+	notes      *notes.Notes          // the agent's own
 	ctx        context.Context
 
 	flagRules permission.Lists
@@ -223,7 +225,7 @@ func (r *rights) dirs() permission.Dirs {
 	p := r.settings.places
 	return permission.Dirs{
 		Cwd: p.Start, Project: r.session.Get().ProjectRoot, Home: p.UserHome, More: r.permission.Get().WorkDirs(),
-		Protected: []string{p.Home, p.StateFile}, PlanFile: r.planFile(), Temp: r.temp(),
+		Protected: []string{p.Home, p.StateFile}, Temp: r.temp(), Notes: r.notes.Own,
 	}
 }
 

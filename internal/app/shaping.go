@@ -110,5 +110,8 @@ func (s *Session) restored(context.Context) ([]msg.Block, error) {
 		}
 		texts = append(texts, text)
 	}
+	if text := s.rooms.rights.notes.Announce(); text != "" {
+		texts = append(texts, text)
+	}
 	return gate.Reminders(texts), nil
 }

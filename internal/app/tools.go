@@ -44,6 +44,7 @@ func buildTools(r *rooms) error {
 	r.tasks.shell = bash.New(shellWorld(r, board))
 	control := taskctl.World{Board: board, Live: &r.tasks.live, MaxOutput: numbered(r.settings.env(), "TASK_MAX_OUTPUT_LENGTH", 0)}
 	r.files = tool.Files{
+		Review:  r.rights.notes.Review,
 		Hidden:  func(path string) bool { return hides(r.gate, path) },
 		MayRead: func(path string) bool { return readDecision(r.gate, r.scope, path).Behavior == permission.Allow },
 	}

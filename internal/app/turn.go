@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/app/display"
 	"github.com/myelin-agent/myelin/internal/app/gate"
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -140,7 +141,10 @@ func (s *Session) opened(ctx context.Context, opening []msg.Message) ([]msg.Mess
 
 // run lets the engine take the turn.
 func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ended proto.Ended) {
-	shown := s.displayOf(orText(t.id, history[len(history)-1].ID))
+	var shown *display.Display // nil: no hook wants to see what is shown
+	if s.rooms.hooks.Any(hook.MessageDisplay) {
+		shown = display.New(s.rooms.hooks.Fire, orText(t.id, history[len(history)-1].ID), s.rooms.opts.Interactive)
+	}
 	open := 0 // calls that were announced and have no result
 	for e, err := range engine.Run(ctx, s.engineConfig(t), history) {
 		if err != nil {
@@ -157,7 +161,7 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 			}
 		case proto.Ended:
 			ended = b
-			ended.Text = shown.result(b.Text)
+			ended.Text = shown.Result(b.Text)
 			continue // told after the costs are booked, with the result
 		case proto.Message:
 			if o := b.Message.Origin; o == msg.FromTool || o == msg.FromInterrupt {
@@ -170,7 +174,7 @@ func (s *Session) run(ctx context.Context, t *turn, history []msg.Message) (ende
 			s.rooms.events.Tell(e)
 			continue
 		}
-		for _, e := range shown.pass(ctx, e) {
+		for _, e := range shown.Pass(ctx, e) {
 			s.rooms.events.Tell(e)
 		}
 	}

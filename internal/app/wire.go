@@ -255,7 +255,7 @@ func (r *rooms) buildSettings(ctx context.Context) (decision trust.Decision, err
 	}
 	r.rights = &rights{
 		opts: r.opts, settings: r.settings, permission: r.part.permission, session: r.part.session, events: r.events, hooks: r.hooks,
-		limits: r.limits, programs: r.programs, temp: r.temp, later: r.session.later, ctx: r.ctx,
+		limits: r.limits, programs: r.programs, temp: r.temp, later: r.session.later, notes: newNotes(r), ctx: r.ctx,
 	}
 	return decision, r.limits.build(ctx, r.settings.now())
 }
@@ -298,7 +298,7 @@ func (r *rooms) buildInstructions() {
 	r.instructions = &instructions{
 		opts: r.opts, settings: r.settings, session: r.part.session, state: r.part.memory, asks: &r.asks, events: r.events, clock: r.clock,
 		hooks: r.hooks, pool: r.pool, hidden: func(path string) bool { return hides(r.gate, path) }, readOnly: r.consent.readOnly.Load, ctx: r.ctx,
-		environment: func() prompt.Environment { return environment(r) },
+		environment: func() prompt.Environment { return environment(r) }, notes: r.rights.notes,
 	}
 	r.instructions.prompt, r.instructions.memory = prompt.New(promptConfig(r)), memory.New(r.instructions.options())
 }
@@ -339,7 +339,8 @@ func matchRule(r *rooms, rule, name string, input json.RawMessage) bool {
 func promptConfig(r *rooms) prompt.Config {
 	return prompt.Config{
 		State: r.part.prompt, Replace: r.opts.SystemPrompt, Append: r.opts.AppendSystemPrompt, Tools: r.pool.Names(),
-		Model: func() string { return r.part.session.Get().Model }, Sources: []prompt.Source{r.instructions.source()},
+		Model: func() string { return r.part.session.Get().Model }, Notes: r.rights.notes.Places(),
+		Sources:     []prompt.Source{r.instructions.source(), r.rights.notes.Source()},
 		Report:      func(err error) { r.events.Emit(proto.Notice{Level: "warning", Key: "instructions", Text: err.Error()}) },
 		Environment: environment(r),
 	}

@@ -20,6 +20,9 @@ type Files struct {
 	// Before is called with the real path of a file right before it is changed or made (a
 	// checkpoint). An error prevents the change.
 	Before func(ctx context.Context, path string) error
+	// Review sees what shall stand in the file at a real path before it does: what it returns is
+	// written, and with a problem nothing is. Nil: everything is written as it is.
+	Review func(path string, next textfile.Text) (textfile.Text, string)
 	// Hidden tells whether a rule forbids to read the file.
 	Hidden func(path string) bool
 	// MayRead tells whether reading the file would need no question; then it may also be changed
@@ -125,6 +128,9 @@ func (w Files) StaleText(f textfile.File, was string) string {
 // A file that changed in this very moment is a problem and left alone; a link in its real path is
 // [nolink.ErrLink].
 func (w Files) Save(ctx context.Context, scope *Scope, f textfile.File, next textfile.Text) (saved textfile.File, problem string, err error) {
+	if next, problem = w.review(f.Real, next); problem != "" {
+		return f, problem, nil
+	}
 	if err := w.before(ctx, f.Real); err != nil {
 		return f, "", err
 	}
@@ -152,6 +158,9 @@ func (w Files) Create(ctx context.Context, call Call, path string, t textfile.Te
 	if err != nil {
 		return made, fmt.Sprintf("%s cannot be written: %s.", path, cause(err)), nil
 	}
+	if t, problem = w.review(real, t); problem != "" {
+		return made, problem, nil
+	}
 	if err := w.before(ctx, real); err != nil {
 		return made, "", err
 	}
@@ -164,6 +173,13 @@ func (w Files) Create(ctx context.Context, call Call, path string, t textfile.Te
 	}
 	call.Scope.Reads.Wrote(made.Real, t.Raw(), made.Info.ModTime())
 	return made, "", nil
+}
+
+func (w Files) review(path string, next textfile.Text) (textfile.Text, string) {
+	if w.Review == nil {
+		return next, ""
+	}
+	return w.Review(path, next)
 }
 
 func (w Files) before(ctx context.Context, path string) error {

@@ -131,7 +131,7 @@ func contextKeys() []Key {
 		{Name: "autoCompactEnabled", Type: TBool, Default: "true", Scopes: Anywhere, Need: 1, Kind: Plain, Meaning: "compact near the limit of the window"},
 		{Name: "autoCompactWindow", Type: TInt, Min: 100000, Max: 1000000, Scopes: Anywhere, Need: 1, Kind: Plain, Meaning: "tokens, at most the model's window"},
 		{Name: "autoMemoryEnabled", Type: TBool, Default: "true", Scopes: Anywhere, Need: 1, Kind: Plain, Meaning: "the model keeps notes between sessions"},
-		{Name: "autoMemoryDirectory", Type: TString, Scopes: Anywhere, Need: 1, Kind: Plain, Meaning: "where they are; absolute or below ~/"},
+		{Name: "autoMemoryDirectory", Type: TString, Scopes: Anywhere, Need: 1, Kind: Allow, Meaning: "where they are; absolute or below ~/"},
 		{Name: "shaping.budget", Type: TString, Enum: onOff, Default: `"on"`, Scopes: Anywhere, Need: 1, Kind: Plain, Meaning: "stage of context shaping: bound tool results"},
 		{Name: "shaping.microcompact", Type: TString, Enum: onOff, Default: `"on"`, Scopes: Anywhere, Need: 1, Kind: Plain, Meaning: "stage of context shaping: clear old tool results"},
 		{Name: "shaping.collapse", Type: TString, Enum: onOff, Default: `"on"`, Scopes: Anywhere, Need: 1, Kind: Plain, Meaning: "stage of context shaping: collapse"},

@@ -3,6 +3,7 @@ package permission
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 	"sync"
 
@@ -180,7 +181,7 @@ func (r *Refusals) Add(q Question) bool {
 		first, _, _ := strings.Cut(strings.TrimSpace(c), " ")
 		key += " " + first
 	} else if len(q.Request.Traits.Paths) > 0 {
-		key += " " + parent(q.Request.Traits.Paths[0].Path)
+		key += " " + path.Dir(q.Request.Traits.Paths[0].Path)
 	}
 	r.counts[key]++
 	return r.counts[key] >= refusalLimit

@@ -124,13 +124,13 @@ type Policy struct {
 
 // Dirs are the places a decision refers to. All are absolute and clean.
 type Dirs struct {
-	Cwd       string   // the original working directory of the session
-	Project   string   // root of the project
-	Home      string   //
-	More      []string // further working directories
-	Protected []string // never written without asking: the session's transcript, the program's state
-	Temp      string   // the session's own temporary folder, which commands may use freely
-	PlanFile  string   // the one file plan mode may write
+	Cwd       string                       // the original working directory of the session
+	Project   string                       // root of the project
+	Home      string                       //
+	More      []string                     // further working directories
+	Protected []string                     // never written without asking: the session's transcript, the program's state
+	Temp      string                       // the session's own temporary folder, which commands may use freely
+	Notes     func(path, real string) bool // the agent's own, which file tools use unasked in every mode; nil: none
 }
 
 // Sandbox is what is known of the shell sandbox.

@@ -3,6 +3,8 @@ package permission
 import (
 	"fmt"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
@@ -39,6 +41,10 @@ func (e *eval) toolCall() Decision {
 		return e.person(Decision{Behavior: Ask, Firm: true, Once: true, Reason: Reason{Kind: ByOther, Text: "only a person can answer it"}})
 	}
 	switch {
+	case e.ownNotes():
+		return Decision{Behavior: Allow, Reason: Reason{Kind: ByOther, Text: "they are the agent's own notes"}}
+	case e.pol.Mode == Bypass && len(e.req.Traits.Paths) > 0 && e.req.Tool != "WebFetch":
+		return Decision{Behavior: Allow, Reason: Reason{Kind: ByMode, Text: "the mode “bypass permissions” runs it without asking"}}
 	case e.writes():
 		return e.fileChange()
 	case e.req.Tool == "WebFetch":
@@ -150,14 +156,20 @@ func (e *eval) toolPathRule(list List) (*compiled, string) {
 	return nil, ""
 }
 
+// ownNotes tells whether all the call's paths are the agent's own notes.
+func (e *eval) ownNotes() bool {
+	return e.pol.Dirs.Notes != nil && len(e.req.Traits.Paths) > 0 && !slices.ContainsFunc(e.req.Traits.Paths, func(u tool.PathUse) bool {
+		pl := e.placeOf(clean(e.req.Cwd, u.Path))
+		return u.Intent == tool.Delete || pl.err != nil || !e.pol.Dirs.Notes(pl.path, pl.real)
+	})
+}
+
 // fileChange decides about Edit, Write and their like.
 func (e *eval) fileChange() Decision {
 	var outside, protected, unresolved string
 	var why string
-	inPlan := true
 	for _, u := range e.req.Traits.Paths {
 		pl := e.placeOf(clean(e.req.Cwd, u.Path))
-		inPlan = inPlan && e.pol.Dirs.PlanFile != "" && pl.path == e.pol.Dirs.PlanFile && pl.real == e.placeOf(e.pol.Dirs.PlanFile).real
 		if pl.err != nil && unresolved == "" {
 			unresolved, why = u.Path, pl.err.Error()
 		}
@@ -172,12 +184,8 @@ func (e *eval) fileChange() Decision {
 		}
 	}
 	switch {
-	case e.pol.Mode == Plan && inPlan:
-		return Decision{Behavior: Allow, Reason: Reason{Kind: ByMode, Text: "it writes the plan"}}
 	case e.pol.Mode == Plan:
 		return Decision{Behavior: Deny, Firm: true, Reason: Reason{Kind: ByMode, Text: "plan mode: nothing is changed before a plan is approved"}}
-	case e.pol.Mode == Bypass:
-		return Decision{Behavior: Allow, Reason: Reason{Kind: ByMode, Text: "the mode “bypass permissions” runs it without asking"}}
 	case protected != "":
 		return e.askProtected(protected, why)
 	case unresolved != "":
@@ -258,17 +266,10 @@ func (e *eval) askEdit(outside string) Decision {
 	d.Reason = Reason{Kind: ByDirectory, Text: outside + " lies outside of the working directories", Path: outside}
 	dirs := proto.PermissionUpdate{Type: "addDirectories", Destination: string(FromSession)}
 	for _, u := range e.req.Traits.Paths {
-		dirs.Directories = append(dirs.Directories, parent(clean(e.req.Cwd, u.Path)))
+		dirs.Directories = append(dirs.Directories, path.Dir(clean(e.req.Cwd, u.Path)))
 	}
 	d.Suggestions = []proto.PermissionUpdate{mode, dirs}
 	return d
-}
-
-func parent(p string) string {
-	if i := strings.LastIndexByte(p, '/'); i > 0 {
-		return p[:i]
-	}
-	return "/"
 }
 
 // fileRead decides about Read, Grep, Glob and their like.
@@ -286,9 +287,6 @@ func (e *eval) fileRead() Decision {
 			}
 		}
 	}
-	if e.pol.Mode == Bypass {
-		return Decision{Behavior: Allow, Reason: Reason{Kind: ByMode, Text: "the mode “bypass permissions” runs it without asking"}}
-	}
 	if outside == "" {
 		return Decision{Behavior: Allow, Reason: Reason{Kind: ByReadOnly, Text: "it only reads, inside the working directories"}}
 	}
@@ -303,7 +301,7 @@ func (e *eval) fileRead() Decision {
 	for _, u := range e.req.Traits.Paths {
 		p := clean(e.req.Cwd, u.Path)
 		if u.Intent == tool.Read {
-			p = parent(p)
+			p = path.Dir(p)
 		}
 		if p == "/" || p == e.pol.Dirs.Home {
 			rules = append(rules, ruleForPath("Read", clean(e.req.Cwd, u.Path)))

@@ -130,13 +130,36 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
-func TestPlanFile(t *testing.T) {
-	plan := func(r *Request, p *Policy) { p.Dirs.PlanFile = "/home/dev/.myelin/plans/p.md" }
-	if d := decideCall(t, Plan, nil, call{tool: "Write", uses: edit("/home/dev/.myelin/plans/p.md")}, plan); d.Behavior != Allow {
-		t.Errorf("the plan file: %s", d.Behavior)
+// TestOwnNotes: the agent's own notes are read and written in every mode, though they are protected and
+// lie outside; deny and ask rules hold, nothing else of the call rides along, and none is deleted.
+func TestOwnNotes(t *testing.T) {
+	const note, other = "/home/dev/.myelin/plans/p.md", "/home/dev/.myelin/plans/q.md"
+	own := func(_ *Request, p *Policy) {
+		p.Dirs.Protected = []string{"/home/dev/.myelin"}
+		p.Dirs.Notes = func(path, real string) bool { return path == note && real == note }
 	}
-	if d := decideCall(t, Plan, nil, call{tool: "Write", uses: edit("/home/dev/.myelin/plans/q.md")}, plan); d.Behavior != Deny {
-		t.Errorf("another file: %s", d.Behavior)
+	gone := []tool.PathUse{{Path: note, Intent: tool.Delete}}
+	for _, c := range []struct {
+		name  string
+		mode  Mode
+		rules []string
+		call  call
+		want  Behavior
+	}{
+		{"plan mode", Plan, nil, call{tool: "Write", uses: edit(note)}, Allow},
+		{"default mode", Default, nil, call{tool: "Edit", uses: edit(note)}, Allow},
+		{"dontAsk", DontAsk, nil, call{tool: "Edit", uses: edit(note)}, Allow},
+		{"read", Default, nil, call{tool: "Read", uses: read(note)}, Allow},
+		{"another file in plan mode", Plan, nil, call{tool: "Write", uses: edit(other)}, Deny},
+		{"another file", Default, nil, call{tool: "Write", uses: edit(other)}, Ask},
+		{"both", Default, nil, call{tool: "Write", uses: append(edit(note), edit(other)...)}, Ask},
+		{"deny rule", Default, []string{"-Edit(//home/dev/.myelin/**)"}, call{tool: "Write", uses: edit(note)}, Deny},
+		{"ask rule", Default, []string{"?Edit(//home/dev/.myelin/**)"}, call{tool: "Write", uses: edit(note)}, Ask},
+		{"removed", Plan, nil, call{tool: "Remove", uses: gone}, Deny},
+	} {
+		if d := decideCall(t, c.mode, c.rules, c.call, own); d.Behavior != c.want {
+			t.Errorf("%s: %s (%s), want %s", c.name, d.Behavior, d.Reason.Text, c.want)
+		}
 	}
 }
 

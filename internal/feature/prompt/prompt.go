@@ -44,6 +44,7 @@ type Config struct {
 	Style   string   // an output style, after the rules
 	Append  string   // what the person or host adds, after all of it
 	Tools   []string // names of the tools at the start: guidance is given for those alone
+	Notes   Notes    // where the model may keep notes
 
 	Environment Environment
 	Model       func() string // provider/id of the model that will read it; nil: not told
@@ -64,6 +65,12 @@ type Background struct {
 	Label string // what it is, in a few words: "project instructions, checked in"
 	Path  string // where it stands; may be empty
 	Text  string
+}
+
+// Notes are the places in which the model may keep notes of its own.
+type Notes struct {
+	Scratchpad string // a file of this session; empty: none
+	Memory     string // a folder for all sessions of the project; empty: none
 }
 
 // Prompt assembles. It is safe for concurrent use.
@@ -108,6 +115,9 @@ func (p *Prompt) System(context.Context) ([]msg.Block, error) {
 		p.add("system", "working rules", Rules(p.cfg.Tools))
 	}
 	p.add("style", "output style", p.cfg.Style)
+	if p.cfg.Replace == nil {
+		p.add("notes", "where notes are kept", p.cfg.Notes.text())
+	}
 	p.add("appended", "appended system prompt", p.cfg.Append)
 	// With a prompt of its own a host wants nothing said that it did not say, but where the work is.
 	p.add("environment", "environment", p.cfg.Environment.text(model, p.cfg.Replace == nil))
@@ -183,12 +193,12 @@ func (p *Prompt) report(err error) {
 	}
 }
 
-// Reload makes the next call load the background anew, and takes another environment. It is for
-// the moments at which the prefix is new anyway: /clear, a compaction, a resume.
-func (p *Prompt) Reload(env Environment) {
+// Reload makes the next call load the background anew, and takes another environment and places for
+// notes. It is for the moments at which the prefix is new anyway: /clear, a compaction, a resume.
+func (p *Prompt) Reload(env Environment, notes Notes) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cfg.Environment = env
+	p.cfg.Environment, p.cfg.Notes = env, notes
 	p.system, p.background, p.loaded = nil, nil, false
 }
 

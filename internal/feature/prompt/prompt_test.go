@@ -122,7 +122,7 @@ func TestTheSystemPromptIsStableButForTheModel(t *testing.T) {
 	}
 	env := environment()
 	env.Cwd = "/elsewhere"
-	p.Reload(env)
+	p.Reload(env, Notes{})
 	if third := system(t, p); !strings.Contains(third[1], "Working directory: /elsewhere\n") {
 		t.Errorf("%q", third[1])
 	}
@@ -166,7 +166,7 @@ func TestBackgroundIsLoadedOnceAndSourcesMayFail(t *testing.T) {
 	if loads != 1 || len(reported) != 1 || !strings.Contains(reported[0].Error(), "load broken: no disk") {
 		t.Errorf("%d loads, reported %v", loads, reported)
 	}
-	p.Reload(Environment{})
+	p.Reload(Environment{}, Notes{})
 	if _, err := p.Background(t.Context()); err != nil || loads != 2 {
 		t.Errorf("%d loads, %v", loads, err)
 	}

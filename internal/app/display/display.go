@@ -1,4 +1,6 @@
-package app
+// Package display lets the MessageDisplay hooks rewrite what people are shown of the model's texts.
+// What the model and the transcript have stays as it is. Begin with [New].
+package display
 
 import (
 	"context"
@@ -9,11 +11,10 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 )
 
-// display lets the MessageDisplay hooks rewrite what is shown of the model's texts. What the model
-// and the transcript have stays as it is. A person sees batches of complete lines, each when its
-// hooks have answered; where nobody sits, a text goes through the hooks once, whole.
-type display struct {
-	s     *Session
+// Display is that of one turn. A person sees batches of complete lines, each when its hooks have
+// answered; where nobody sits, a text goes through the hooks once, whole. It is for one goroutine.
+type Display struct {
+	fire  func(context.Context, hook.Event) hook.Outcome
 	turn  string // id of the turn
 	lines bool   // batches of lines, not whole texts
 
@@ -29,17 +30,14 @@ type display struct {
 // shownText is a text of the model and what was shown for it.
 type shownText struct{ said, shown string }
 
-// displayOf returns nil when no hook wants to see what is displayed.
-func (s *Session) displayOf(turn string) *display {
-	if !s.rooms.hooks.Any(hook.MessageDisplay) {
-		return nil
-	}
-	return &display{s: s, turn: turn, lines: s.rooms.opts.Interactive}
+// New returns the display of a turn: hooks are fired with fire, for batches of lines or whole texts.
+func New(fire func(context.Context, hook.Event) hook.Outcome, turn string, lines bool) *Display {
+	return &Display{fire: fire, turn: turn, lines: lines}
 }
 
-// pass returns what surfaces get for an event of the main conversation. The slice is valid until
+// Pass returns what surfaces get for an event of the main conversation. The slice is valid until
 // the next call.
-func (d *display) pass(ctx context.Context, e proto.Event) []proto.Event {
+func (d *Display) Pass(ctx context.Context, e proto.Event) []proto.Event {
 	if e.Agent != "" {
 		return []proto.Event{e}
 	}
@@ -63,7 +61,7 @@ func (d *display) pass(ctx context.Context, e proto.Event) []proto.Event {
 }
 
 // delta holds a piece of a text until its line, or the text, is complete.
-func (d *display) delta(ctx context.Context, b proto.Delta) {
+func (d *Display) delta(ctx context.Context, b proto.Delta) {
 	d.held += b.Text
 	d.block = b
 	if end := strings.LastIndexByte(d.held, '\n') + 1; d.lines && end > 0 {
@@ -74,7 +72,7 @@ func (d *display) delta(ctx context.Context, b proto.Delta) {
 }
 
 // message shows the rest of a text, and the message with the text as it was shown.
-func (d *display) message(ctx context.Context, b proto.Message, text string) proto.Message {
+func (d *Display) message(ctx context.Context, b proto.Message, text string) proto.Message {
 	streamed := d.held != "" || d.index > 0
 	if !streamed {
 		d.held = text
@@ -92,7 +90,7 @@ func (d *display) message(ctx context.Context, b proto.Message, text string) pro
 }
 
 // flush shows what is left of a text that became no message.
-func (d *display) flush(ctx context.Context) {
+func (d *Display) flush(ctx context.Context) {
 	if d.held != "" || d.index > 0 {
 		d.show(ctx, d.held, true)
 	}
@@ -100,8 +98,8 @@ func (d *display) flush(ctx context.Context) {
 }
 
 // show asks the hooks about a batch and leaves what is shown for it.
-func (d *display) show(ctx context.Context, batch string, final bool) {
-	o := d.s.rooms.hooks.Fire(ctx, hook.Event{Name: hook.MessageDisplay, Fields: map[string]any{
+func (d *Display) show(ctx context.Context, batch string, final bool) {
+	o := d.fire(ctx, hook.Event{Name: hook.MessageDisplay, Fields: map[string]any{
 		"turn_id": d.turn, "message_id": d.response, "index": d.index, "final": final, "delta": batch,
 	}})
 	d.index++
@@ -117,9 +115,9 @@ func (d *display) show(ctx context.Context, batch string, final bool) {
 	d.pending = append(d.pending, proto.E(b))
 }
 
-// result is the text of the turn's end as it was shown: the text is the last of those that were
+// Result is the text of the turn's end as it was shown, also by a display that is nil: the text is the last of those that were
 // said, put together.
-func (d *display) result(text string) string {
+func (d *Display) Result(text string) string {
 	if d == nil {
 		return text
 	}
