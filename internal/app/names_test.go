@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,16 @@ func TestKF121_OlderNamesInRulesAndLists(t *testing.T) {
 	} {
 		if text, isError := calledAs(t, c.call, c.change); isError != c.fails {
 			t.Errorf("%s: %q", c.what, text)
+		}
+	}
+}
+
+func TestNamesHoldEveryToolThereIs(t *testing.T) {
+	st := newStage(t, "turns:\n  - content: [{text: done}]\n")
+	known := tool.Names()
+	for _, name := range st.rooms.pool.Known() {
+		if !slices.Contains(known, name) && !strings.HasPrefix(name, "mcp__") {
+			t.Errorf("tool.Names does not hold %s", name)
 		}
 	}
 }

@@ -61,3 +61,13 @@ func OlderNames() []string {
 	}
 	return out
 }
+
+// Names are the names that rules, lists and matchers may speak of: of the tools the program brings, and of those it
+// knows from settings written for others, which it may not have. Tools of servers and hosts have names of their own.
+func Names() []string {
+	return append([]string{
+		"Agent", "AskUserQuestion", "Bash", "Cd", "CronCreate", "CronDelete", "CronList", "Edit", "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "Glob", "Grep",
+		"ListMcpResourcesTool", "LS", "LSP", "Monitor", "NotebookEdit", "PowerShell", "Read", "ReadMcpResourceTool", "SendMessage", "Skill", "StructuredOutput",
+		"TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate", "TeamCreate", "TeamDelete", "TodoWrite", "ToolSearch", "WebFetch", "WebSearch", "Write",
+	}, OlderNames()...)
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -518,4 +519,44 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestMatchersThatNameNoTool(t *testing.T) {
+	for matcher, want := range map[string]string{
+		"read":                 "did you mean Read?",
+		"Edit|Writ":            "did you mean Write?",
+		"bash, read":           "did you mean Bash?",
+		"Frobnicate":           `there is no tool Frobnicate`,
+		"^read$":               "the case of letters counts, and the tool is Read",
+		"(bash|edit)":          "the case of letters counts",
+		"Frob.*":               "matches no tool",
+		"Bash(git .*)":         "matches no tool",
+		"Read":                 "",
+		"Edit|Write|MultiEdit": "",
+		"Task":                 "",
+		"*":                    "",
+		"":                     "",
+		".*":                   "",
+		"Notebook.*":           "",
+		"mcp__github__.*":      "",
+		"^mcp__":               "",
+		".*__write.*|Edit":     "",
+		"Bash|HostsOwnTool":    "",
+	} {
+		src := Source{JSON: json.RawMessage(`{"PreToolUse":[{"matcher":` + strconv.Quote(matcher) + `,"hooks":[{"type":"command","command":"x"}]}]}`)}
+		src.Lines = map[string]origin.Origin{"/PreToolUse/0/matcher": {File: "s.json", Line: 7}}
+		handlers, problems := Parse(src)
+		if len(handlers) != 1 {
+			t.Errorf("%q: %d handlers", matcher, len(handlers))
+		}
+		switch {
+		case want == "" && len(problems) > 0:
+			t.Errorf("%q: %v", matcher, problems)
+		case want != "" && (len(problems) != 1 || !strings.Contains(problems[0].Text, want) || !strings.Contains(problems[0].String(), "s.json:7") || problems[0].Lost):
+			t.Errorf("%q: %v, want %s", matcher, problems, want)
+		}
+	}
+	if _, problems := Parse(Source{JSON: json.RawMessage(`{"SessionStart":[{"matcher":"startup","hooks":[{"type":"command","command":"x"}]}]}`)}); len(problems) != 0 {
+		t.Errorf("a matcher that is about no tool: %v", problems)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dlclark/regexp2/v2"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/sys/nearest"
 )
 
 // matchLimit bounds one match of a pattern.
@@ -73,6 +74,53 @@ func (m matcher) matches(value string, spec Spec) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// namesNoTool says why a matcher of an event about tools may never match; empty: it names a tool, one of a server, or what only a host
+// knows.
+func namesNoTool(text string, m matcher, spec Spec) string {
+	if !spec.Tool || strings.Contains(text, "mcp") {
+		return ""
+	}
+	if m.exact != nil {
+		return unknownNames(text, m.exact)
+	}
+	if m.pattern == nil || slices.ContainsFunc(tool.Names(), func(name string) bool { ok, err := m.matches(name, spec); return ok || err != nil }) {
+		return ""
+	}
+	if any, err := m.matches("mcp__server__tool", spec); any || err != nil {
+		return ""
+	}
+	blind, err := regexp2.Compile(text, regexp2.ECMAScript|regexp2.IgnoreCase)
+	if err != nil {
+		return ""
+	}
+	blind.MatchTimeout = matchLimit
+	for _, name := range tool.Names() {
+		if ok, err := blind.MatchString(name); ok && err == nil {
+			return fmt.Sprintf("%q matches no tool; the case of letters counts, and the tool is %s", text, name)
+		}
+	}
+	return fmt.Sprintf("%q matches no tool", text)
+}
+
+// unknownNames looks for names in a list that no tool has. Beside names of tools one counts only when it is nearly the name of one: it may
+// be of a tool that a host brings.
+func unknownNames(text string, list []string) string {
+	known := tool.Names()
+	unknown := slices.DeleteFunc(slices.Clone(list), func(name string) bool { return slices.Contains(known, name) })
+	if len(unknown) == 0 {
+		return ""
+	}
+	for _, name := range unknown {
+		if near := nearest.Name(name, known, 2); near != "" {
+			return fmt.Sprintf("%q: there is no tool %s; did you mean %s?", text, name, near)
+		}
+	}
+	if len(unknown) < len(list) {
+		return ""
+	}
+	return fmt.Sprintf("%q: there is no tool %s", text, strings.Join(unknown, " or "))
 }
 
 // today is the name a tool has now.

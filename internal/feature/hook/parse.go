@@ -272,6 +272,9 @@ func (p *parser) group(spec Spec, at string, raw json.RawMessage, wrong string) 
 		broken = fmt.Sprintf("matcher %q cannot be used: %v", pattern, err)
 		p.problem(at+"/matcher", "hooks.%s: %s; %s", spec.Name, broken, brokenEffect(spec))
 	}
+	if why := namesNoTool(pattern, match, spec); why != "" && err == nil && len(g.Hooks) > 0 {
+		p.problem(at+"/matcher", "hooks.%s: matcher %s", spec.Name, why)
+	}
 	for i, rawHandler := range g.Hooks {
 		place := fmt.Sprintf("%s/hooks/%d", at, i)
 		h, why := p.handler(spec, place, rawHandler)
