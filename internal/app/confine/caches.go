@@ -4,15 +4,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/myelin-agent/myelin/internal/sys/nolink"
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
 
@@ -28,119 +24,234 @@ func (p *profiler) cacheFolder() string {
 	return filepath.Join(p.Places.Home, "cache", "build", key[:min(len(key), 120)]+"-"+hex.EncodeToString(sum[:8]))
 }
 
-// caches gives the command folders of its own in the place of those that its environment names and that
-// it cannot write: modules of Go, fed from what the machine has downloaded, and cargo's home, with a copy
-// of its registry. Other caches are [sandbox.Config.Cache]'s.
-func (p *profiler) caches(cfg *sandbox.Config, env []string) error {
-	if cfg.ReadOnly || cfg.FilesFree {
-		return nil
-	}
-	p.goModules(cfg, env)
-	return p.cargoHome(cfg, env)
+// when says when a command gets a folder of its own in the place of a cache.
+type when uint8
+
+const (
+	always    when = iota
+	used           // where the program's own folder is there, or the variable names one
+	onlyNamed      // where the variable names one: else the program asks one of the others
+)
+
+// cache is a variable by which a program is told where to keep what can be made or fetched again.
+type cache struct {
+	name   string
+	folder string   // below the project's
+	when   when     //
+	home   string   // where the program keeps it otherwise, below home
+	feed   []string // what a new folder takes over from the machine's: small files are copied, large ones linked; ".": all
+	also   string   // a variable by which the program reads the machine's as well
 }
 
-func (p *profiler) goModules(cfg *sandbox.Config, env []string) {
-	host := variable(env, "GOMODCACHE")
-	named := host != ""
-	if gopath := filepath.SplitList(variable(env, "GOPATH")); host == "" && len(gopath) > 0 {
-		host, named = filepath.Join(gopath[0], "pkg", "mod"), true
+// cacheTable declares the caches of programs. What such a program runs comes from its cache, so the machine's
+// own is never writable inside, and what one project puts into its own no other one reads. Folders that hold
+// installed programs and no cache (RUSTUP_HOME, PNPM_HOME, COMPOSER_HOME, NVM_DIR, JAVA_HOME) stay as they
+// are, to be read.
+func cacheTable() []cache {
+	return []cache{
+		{name: "XDG_CACHE_HOME", folder: "xdg"},
+		{name: "GOCACHE", folder: "go-build"},
+		{name: "GOTMPDIR", folder: "go-tmp", when: onlyNamed},
+		{name: "GOLANGCI_LINT_CACHE", folder: "golangci-lint"},
+		{name: "npm_config_cache", folder: "npm"},
+		{name: "npm_config_store_dir", folder: "pnpm"},
+		{name: "YARN_CACHE_FOLDER", folder: "yarn"},
+		{name: "YARN_GLOBAL_FOLDER", folder: "yarn-global", when: onlyNamed},
+		{name: "BUN_INSTALL_CACHE_DIR", folder: "bun", when: used, home: ".bun/install/cache"},
+		{name: "DENO_DIR", folder: "deno"},
+		{name: "COREPACK_HOME", folder: "corepack", when: used, home: ".cache/node/corepack", feed: []string{"v1", "lastKnownGood.json"}},
+		{name: "NX_CACHE_DIRECTORY", folder: "nx", when: onlyNamed},
+		{name: "TURBO_CACHE_DIR", folder: "turbo", when: onlyNamed},
+		{name: "ELECTRON_CACHE", folder: "electron", when: used, home: ".cache/electron", feed: []string{"."}},
+		{name: "electron_config_cache", folder: "electron", when: onlyNamed, feed: []string{"."}},
+		{name: "ELECTRON_BUILDER_CACHE", folder: "electron-builder", when: used, home: ".cache/electron-builder", feed: []string{"."}},
+		{name: "PLAYWRIGHT_BROWSERS_PATH", folder: "playwright", when: used, home: ".cache/ms-playwright", feed: []string{"."}},
+		{name: "PUPPETEER_CACHE_DIR", folder: "puppeteer", when: used, home: ".cache/puppeteer", feed: []string{"."}},
+		{name: "CYPRESS_CACHE_FOLDER", folder: "cypress", when: used, home: ".cache/Cypress", feed: []string{"."}},
+		{name: "PIP_CACHE_DIR", folder: "pip"},
+		{name: "UV_CACHE_DIR", folder: "uv"},
+		{name: "POETRY_CACHE_DIR", folder: "poetry", when: onlyNamed},
+		{name: "PDM_CACHE_DIR", folder: "pdm", when: onlyNamed},
+		{name: "PIPENV_CACHE_DIR", folder: "pipenv", when: onlyNamed},
+		{name: "PRE_COMMIT_HOME", folder: "pre-commit", when: onlyNamed},
+		{name: "PYTHONPYCACHEPREFIX", folder: "pycache", when: onlyNamed},
+		{name: "MYPY_CACHE_DIR", folder: "mypy", when: onlyNamed},
+		{name: "RUFF_CACHE_DIR", folder: "ruff", when: onlyNamed},
+		{name: "PYLINTHOME", folder: "pylint", when: onlyNamed},
+		{name: "MPLCONFIGDIR", folder: "matplotlib", when: onlyNamed, feed: []string{"matplotlibrc"}},
+		{name: "NUMBA_CACHE_DIR", folder: "numba", when: onlyNamed},
+		{name: "HF_HOME", folder: "huggingface", when: used, home: ".cache/huggingface", feed: []string{"hub", "datasets", "modules"}},
+		{name: "TORCH_HOME", folder: "torch", when: used, home: ".cache/torch", feed: []string{"."}},
+		{name: "CARGO_HOME", folder: "cargo-home", when: used, home: ".cargo", feed: []string{"config.toml", "config", "registry/index", "registry/cache"}},
+		{name: "CARGO_TARGET_DIR", folder: "cargo-target", when: onlyNamed},
+		{name: "CCACHE_DIR", folder: "ccache"},
+		{name: "SCCACHE_DIR", folder: "sccache"},
+		{name: "ZIG_GLOBAL_CACHE_DIR", folder: "zig", when: onlyNamed},
+		{name: "GRADLE_USER_HOME", folder: "gradle", when: used, home: ".gradle", feed: []string{"wrapper/dists"}},
+		{name: "NUGET_PACKAGES", folder: "nuget", when: used, home: ".nuget/packages", also: "NUGET_FALLBACK_PACKAGES"},
+		{name: "GEM_HOME", folder: "gem", when: onlyNamed, also: "GEM_PATH"},
+		{name: "BUNDLE_PATH", folder: "bundle-path", when: onlyNamed, feed: []string{"."}},
+		{name: "BUNDLE_USER_CACHE", folder: "bundle"},
+		{name: "COMPOSER_CACHE_DIR", folder: "composer"},
+		{name: "PUB_CACHE", folder: "pub", when: used, home: ".pub-cache", feed: []string{"hosted", "hosted-hashes"}},
+		{name: "TF_PLUGIN_CACHE_DIR", folder: "terraform", when: onlyNamed, feed: []string{"."}},
+		{name: "HELM_CACHE_HOME", folder: "helm", when: onlyNamed, feed: []string{"repository"}},
 	}
-	host = cmp.Or(host, filepath.Join(p.Places.UserHome, "go", "pkg", "mod"))
-	if !filepath.IsAbs(host) || writable(cfg, host) || !named && !private(host) {
+}
+
+// caches gives the command folders of its own in the place of those that it cannot write.
+func (p *profiler) caches(cfg *sandbox.Config, env []string) error {
+	if cfg.ReadOnly || cfg.FilesFree || cfg.Cache == "" {
+		return nil
+	}
+	for _, c := range cacheTable() {
+		if err := p.cache(cfg, env, c); err != nil {
+			return err
+		}
+	}
+	p.goModules(cfg, env)
+	return p.maven(cfg, env)
+}
+
+func (p *profiler) cache(cfg *sandbox.Config, env []string, c cache) error {
+	host := variable(env, c.name)
+	if c.folder == "go-build" {
+		host = cmp.Or(host, goVariable(env, p.Places.UserHome, c.name))
+	}
+	given := host != ""
+	if given && (!filepath.IsAbs(host) || writable(cfg, host)) || !given && c.when == onlyNamed {
+		return nil
+	}
+	if !given && c.home != "" {
+		host = p.inHome(c.home)
+	}
+	if !given && c.when == used && (!isFolder(host) || writable(cfg, host)) {
+		return nil
+	}
+	to := filepath.Join(cfg.Cache, c.folder)
+	cfg.Set = append(cfg.Set, c.name+"="+to)
+	if host == "" || !isFolder(host) {
+		return nil
+	}
+	if c.also != "" {
+		cfg.Set = append(cfg.Set, c.also+"="+strings.Join(append([]string{host}, filepath.SplitList(variable(env, c.also))...), string(filepath.ListSeparator)))
+		show(cfg, host)
+	}
+	if c.name == "GRADLE_USER_HOME" && isFolder(filepath.Join(host, "caches", "modules-2")) {
+		cfg.Set = append(cfg.Set, "GRADLE_RO_DEP_CACHE="+filepath.Join(host, "caches"))
+		show(cfg, filepath.Join(host, "caches"))
+	}
+	if len(c.feed) == 0 {
+		return nil
+	}
+	for _, part := range c.feed {
+		show(cfg, filepath.Join(host, part))
+	}
+	return seed(host, to, c.feed)
+}
+
+// inHome is where a program keeps something that is below home.
+func (p *profiler) inHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, ".cache/"); ok {
+		if dir := p.Env().Value("XDG_CACHE_HOME"); filepath.IsAbs(dir) {
+			return filepath.Join(dir, rest)
+		}
+	}
+	return filepath.Join(p.Places.UserHome, path)
+}
+
+// goModules gives the command a folder of modules, fed from what the machine has downloaded, and one for what
+// it installs. They are Go's own defaults, or what the environment or "go env -w" says.
+func (p *profiler) goModules(cfg *sandbox.Config, env []string) {
+	value := func(name string) string { return goVariable(env, p.Places.UserHome, name) }
+	gopath := filepath.Join(p.Places.UserHome, "go")
+	if list := filepath.SplitList(value("GOPATH")); len(list) > 0 && filepath.IsAbs(list[0]) {
+		gopath = list[0]
+	}
+	host := cmp.Or(value("GOMODCACHE"), filepath.Join(gopath, "pkg", "mod"))
+	if bin := cmp.Or(value("GOBIN"), filepath.Join(gopath, "bin")); filepath.IsAbs(bin) && !writable(cfg, bin) {
+		cfg.Set = append(cfg.Set, "GOBIN="+filepath.Join(cfg.Cache, "go-bin"))
+	}
+	if !filepath.IsAbs(host) || writable(cfg, host) {
 		return
 	}
-	proxy := cmp.Or(variable(env, "GOPROXY"), "https://proxy.golang.org,direct")
+	proxy := cmp.Or(value("GOPROXY"), "https://proxy.golang.org,direct")
 	if downloads := filepath.Join(host, "cache", "download"); isFolder(downloads) {
-		cfg.Show = append(cfg.Show, downloads)
+		show(cfg, downloads)
 		proxy = "file://" + filepath.ToSlash(downloads) + "," + proxy
 	}
 	cfg.Set = append(cfg.Set,
 		"GOMODCACHE="+filepath.Join(cfg.Cache, "go-mod"), "GOPROXY="+proxy,
-		"GOFLAGS="+strings.TrimSpace(variable(env, "GOFLAGS")+" -modcacherw")) // so that it can be taken away
+		"GOFLAGS="+strings.TrimSpace(value("GOFLAGS")+" -modcacherw")) // so that it can be taken away
 }
 
-func (p *profiler) cargoHome(cfg *sandbox.Config, env []string) error {
-	host := variable(env, "CARGO_HOME")
-	named := host != ""
-	host = cmp.Or(host, filepath.Join(p.Places.UserHome, ".cargo"))
-	if !filepath.IsAbs(host) || writable(cfg, host) || !named && !private(host) || !isFolder(host) {
+// maven gives the command a home for maven, whose repository has no variable: with what the machine has
+// downloaded, and of the settings the mirrors alone, for the rest signs in.
+func (p *profiler) maven(cfg *sandbox.Config, env []string) error {
+	host := filepath.Join(p.Places.UserHome, ".m2")
+	if !isFolder(host) || writable(cfg, host) {
 		return nil
 	}
-	to := filepath.Join(cfg.Cache, "cargo-home")
-	cfg.Set = append(cfg.Set, "CARGO_HOME="+to)
-	return seed(host, to, []string{"config.toml", "config", "registry/index", "registry/cache"})
-}
-
-// maxSeed is how much of a folder is copied, in bytes.
-const maxSeed = 512 << 20
-
-// seed fills a folder that is not there yet with parts of another. It is made beside the cache, where no
-// command can write, and moved in when it is whole.
-func seed(from, to string, parts []string) error {
-	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+	home := filepath.Join(cfg.Cache, "maven")
+	if strings.ContainsAny(home, " \t") {
+		return nil // MAVEN_OPTS is split at blanks
+	}
+	options := strings.TrimSpace(variable(env, "MAVEN_OPTS") + " -Duser.home=" + home)
+	if repository := filepath.Join(host, "repository"); isFolder(repository) {
+		show(cfg, repository)
+		options += " -Dmaven.repo.local=" + filepath.Join(home, "repository")
+	}
+	cfg.Set = append(cfg.Set, "MAVEN_OPTS="+options)
+	if err := seed(host, home, []string{"repository"}); err != nil {
 		return err
 	}
-	at, err := os.MkdirTemp(filepath.Dir(filepath.Dir(to)), ".seed-")
-	if err != nil {
-		return fmt.Errorf("make a copy of %s for the sandbox: %w", from, err)
-	}
-	defer os.RemoveAll(at) // moved away when all went well
-	left := int64(maxSeed)
-	for _, part := range parts {
-		if err := copyTree(filepath.Join(from, part), filepath.Join(at, part), &left); err != nil {
-			return fmt.Errorf("make a copy of %s for the sandbox: %w", from, err)
-		}
-	}
-	if err := os.Rename(at, to); err != nil && !errors.Is(err, fs.ErrExist) { // another command was quicker
-		return fmt.Errorf("make a copy of %s for the sandbox: %w", from, err)
-	}
-	return nil
+	return mirrors(filepath.Join(host, "settings.xml"), filepath.Join(home, ".m2", "settings.xml"))
 }
 
-// copyTree copies regular files as long as there is room left; what is missing is fetched again.
-func copyTree(from, to string, left *int64) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case !d.Type().IsRegular() || *left <= 0:
-			return nil
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		data, err := nolink.ReadFile(path, *left)
-		if errors.Is(err, nolink.ErrTooLarge) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		*left -= int64(len(data))
-		return nolink.WriteFile(filepath.Join(to, rel), data)
-	})
+// goVariable is a variable of Go: what the environment says, or what "go env -w" has written.
+func goVariable(env []string, home, name string) string {
+	if v := variable(env, name); v != "" {
+		return v
+	}
+	file := variable(env, "GOENV")
+	switch {
+	case file == "off":
+		return ""
+	case file == "":
+		file = filepath.Join(cmp.Or(variable(env, "XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "go", "env")
+	}
+	return settled(file, name)
 }
 
-// variable is the value of a variable; the last one counts.
+// variable is the value of a variable; the last one counts. npm takes its own in any case.
 func variable(env []string, name string) string {
 	for _, kv := range slices.Backward(env) {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+		if n, value, _ := strings.Cut(kv, "="); n == name || strings.HasPrefix(name, "npm_config_") && strings.EqualFold(n, name) {
 			return value
 		}
 	}
 	return ""
 }
 
-// writable says whether a command may write the folder, so that it needs none in its place.
-func writable(cfg *sandbox.Config, path string) bool {
-	return slices.ContainsFunc(cfg.Write, func(w string) bool { return within(path, w) })
+// show has the command see a folder that lies where it sees one of its own otherwise.
+func show(cfg *sandbox.Config, path string) {
+	if isFolder(path) {
+		cfg.Show = append(cfg.Show, path)
+	}
 }
 
-// private says whether a path lies where a command sees a folder of its own.
-func private(path string) bool { return within(path, "/tmp") || within(path, "/run") }
+// writable says whether a command may write the folder, so that it needs none in its place.
+func writable(cfg *sandbox.Config, path string) bool {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return slices.ContainsFunc(cfg.Write, func(w string) bool {
+		if real, err := filepath.EvalSymlinks(w); err == nil {
+			w = real
+		}
+		return within(path, w)
+	})
+}
 
 func isFolder(path string) bool {
 	st, err := os.Stat(path)

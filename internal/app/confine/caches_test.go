@@ -3,9 +3,11 @@ package confine
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/myelin-agent/myelin/internal/feature/config"
+	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
 
 // TestKF158_UniqueCacheFolders: two projects with one key have two folders.
@@ -22,11 +24,11 @@ func TestKF158_UniqueCacheFolders(t *testing.T) {
 	}
 }
 
-// TestKF172_SeedIsWhole: a copy appears when it is whole, is made once, follows no link, and has room for
-// what fits.
+// TestKF172_SeedIsWhole: a copy appears when it is whole, is made once, holds no content behind a link, and
+// links to what is large.
 func TestKF172_SeedIsWhole(t *testing.T) {
 	from, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
-	for path, text := range map[string]string{"registry/index/a": "one", "config.toml": "two", "credentials.toml": "key", "secret": "key"} {
+	for path, text := range map[string]string{"registry/index/a": "one", "config.toml": "two", "credentials.toml": "key", "secret": "key", "registry/index/large": strings.Repeat("x", smallFile+1)} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(from, path)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -46,12 +48,96 @@ func TestKF172_SeedIsWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for path, want := range map[string]string{"registry/index/a": "one", "config.toml": "two", "credentials.toml": "", "registry/index/link": ""} {
+	for path, want := range map[string]string{"registry/index/a": "one", "config.toml": "two", "credentials.toml": ""} {
 		if got, _ := os.ReadFile(filepath.Join(to, path)); string(got) != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
+	for _, name := range []string{"link", "large"} {
+		if at, err := os.Readlink(filepath.Join(to, "registry/index", name)); err != nil || at != filepath.Join(from, "registry/index", name) {
+			t.Errorf("%s leads to %q, %v", name, at, err)
+		}
+	}
 	if left, err := filepath.Glob(filepath.Join(filepath.Dir(cache), ".seed-*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// Each variable of the table leads into the project's folder when it names a place that cannot be written, and
+// stays when it names one that can.
+func TestKF172_EveryVariable(t *testing.T) {
+	c, _, _, _ := faked(t)
+	home := t.TempDir()
+	c.given.Places = config.Places{Home: home + "/.myelin", UserHome: home, Start: home + "/p"}
+	mine := t.TempDir()
+	for _, row := range cacheTable() {
+		for _, own := range []bool{false, true} {
+			cfg := sandbox.Config{Cache: home + "/.myelin/cache/build/p", Write: []string{mine}}
+			if err := os.MkdirAll(cfg.Cache, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			names := home + "/elsewhere"
+			if own {
+				names = mine + "/x"
+			}
+			env := []string{row.name + "=" + names}
+			if err := c.profiler.caches(&cfg, env); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := variable(cfg.Set, row.name), cfg.Cache+"/"+row.folder; own && got != "" || !own && got != want {
+				t.Errorf("%s=%s: %q", row.name, names, got)
+			}
+		}
+	}
+}
+
+// What "go env -w" has written counts as what the environment says; the environment comes first.
+func TestKF172_GoEnvironmentFile(t *testing.T) {
+	home := t.TempDir()
+	if err := os.MkdirAll(home+"/.config/go", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(home+"/.config/go/env", []byte("GOFLAGS=-tags=x\nGOPROXY=https://proxy.test\nGOMODCACHE="+home+"/modules\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(home+"/modules/cache/download", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c, _, _, _ := faked(t)
+	c.given.Places = config.Places{Home: home + "/.myelin", UserHome: home, Start: home + "/p"}
+	for _, step := range []struct {
+		env         []string
+		flags, from string
+	}{
+		{nil, "-tags=x -modcacherw", "file://" + home + "/modules/cache/download,https://proxy.test"},
+		{[]string{"GOFLAGS=-v", "GOPROXY=off"}, "-v -modcacherw", "file://" + home + "/modules/cache/download,off"},
+		{[]string{"GOENV=off"}, "-modcacherw", "https://proxy.golang.org,direct"},
+	} {
+		cfg := sandbox.Config{Cache: home + "/.myelin/cache/build/p"}
+		c.profiler.goModules(&cfg, step.env)
+		if flags, from := variable(cfg.Set, "GOFLAGS"), variable(cfg.Set, "GOPROXY"); flags != step.flags || from != step.from {
+			t.Errorf("%v: %q, %q", step.env, flags, from)
+		}
+	}
+}
+
+// Of maven's settings only the mirrors are taken over, without what signs in.
+func TestKF159_MirrorsOfMaven(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"<settings xmlns=\"x\"><servers><server><password>key</password></server></servers><mirrors><mirror><id>a</id><url>https://me:key@m.test/x</url><mirrorOf>*</mirrorOf></mirror></mirrors></settings>": "<settings><mirrors><mirror><id>a</id><url>https://me:xxxxx@m.test/x</url><mirrorOf>*</mirrorOf></mirror></mirrors></settings>",
+		"<settings><key": "<settings><mirrors></mirrors></settings>",
+	} {
+		from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+		if err := os.WriteFile(from, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := mirrors(from, to); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(to); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+		os.Remove(to)
 	}
 }

@@ -34,8 +34,7 @@ var stores = []credStore{
 	{path: ".config/containers/auth.json", env: "REGISTRY_AUTH_FILE"},
 	{path: ".m2/settings.xml"},
 	{path: ".m2/settings-security.xml"},
-	{path: ".gradle/gradle.properties"},
-	{path: "gradle.properties", env: "GRADLE_USER_HOME"},
+	{path: ".gradle/gradle.properties", env: "GRADLE_USER_HOME"},
 	{path: ".ivy2/.credentials"},
 	{path: ".sbt/.credentials"},
 	{path: ".sbt/credentials"},
@@ -104,6 +103,8 @@ var stores = []credStore{
 	{path: ".ethereum/keystore"},
 	{path: ".kaggle"},
 	{path: ".cache/huggingface/token", env: "HF_TOKEN_PATH"},
+	{path: ".cache/huggingface/token", env: "HF_HOME"},
+	{path: ".cache/huggingface/stored_tokens", env: "HF_HOME"},
 	{path: ".huggingface/token"},
 	// Keyrings and browsers.
 	{path: ".local/share/keyrings"},
@@ -254,10 +255,8 @@ func (s credStore) places(home string, env func(string) string) []string {
 	for _, path := range filepath.SplitList(env(s.env)) { // KUBECONFIG is a list
 		if filepath.IsAbs(path) {
 			switch s.env {
-			case "DOCKER_CONFIG":
-				path = filepath.Join(path, "config.json")
-			case "GRADLE_USER_HOME":
-				path = filepath.Join(path, s.path)
+			case "DOCKER_CONFIG", "GRADLE_USER_HOME", "HF_HOME": // name the folder around it
+				path = filepath.Join(path, filepath.Base(s.path))
 			}
 			out = append(out, filepath.Clean(path))
 		}

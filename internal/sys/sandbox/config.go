@@ -19,7 +19,7 @@ type Config struct {
 	Watch     []string // protected paths that this program may write all the same: changes of a folder of hooks are for Keep, others are looked at
 	Protect   []string // further paths that must never be written, whatever Write says
 	Temp      string   // writable folder that also is $TMPDIR; empty: a private /tmp only
-	Cache     string   // writable folder for the caches of build tools; empty: none
+	Cache     string   // writable folder for the caches of build tools, to which Set leads them; empty: none
 	Set       []string // NAME=value: variables to set whatever they were
 	Show      []string // shown read-only although they lie in /tmp or /run, which are private otherwise
 	ReadOnly  bool     // nothing may be written but Temp

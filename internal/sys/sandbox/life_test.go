@@ -211,18 +211,16 @@ func TestBackendThatCannotStart(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	c := newCell(t)
 	t.Setenv("SECRET_KEY", "x")
-	t.Setenv("GOCACHE", filepath.Join(c.dir, "mine"))
-	t.Setenv("PIP_CACHE_DIR", "/mine")
 	t.Setenv("NPM_CONFIG_CACHE", "/mine")
-	t.Setenv("POETRY_CACHE_DIR", "/mine")
 	t.Setenv("HTTPS_PROXY", "http://outside:1")
 	c.cfg.DropEnv = []string{"*_KEY"}
 	c.cfg.Cache = filepath.Join(filepath.Dir(c.dir), "cache")
+	c.cfg.Set = []string{"npm_config_cache=" + c.cfg.Cache + "/npm", "XDG_CACHE_HOME=" + c.cfg.Cache + "/xdg"}
 	if err := os.Mkdir(c.cfg.Cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	out, _, _ := c.run("echo [$SECRET_KEY] $GOCACHE $npm_config_cache $NPM_CONFIG_CACHE $PIP_CACHE_DIR $POETRY_CACHE_DIR $MYPY_CACHE_DIR; echo $http_proxy $HTTPS_PROXY $all_proxy $NO_PROXY; echo $GIT_SSH_COMMAND; mkdir -p $XDG_CACHE_HOME && echo cached > $XDG_CACHE_HOME/x && cat $XDG_CACHE_HOME/x")
-	want := "[] " + c.dir + "/mine " + c.cfg.Cache + "/npm " + c.cfg.Cache + "/pip " + c.cfg.Cache + "/poetry\nhttp://127.0.0.1:61128 http://127.0.0.1:61128 socks5h://127.0.0.1:61080 localhost,127.0.0.1,::1\n" +
+	out, _, _ := c.run("echo [$SECRET_KEY] $npm_config_cache $NPM_CONFIG_CACHE; echo $http_proxy $HTTPS_PROXY $all_proxy $NO_PROXY; echo $GIT_SSH_COMMAND; mkdir -p $XDG_CACHE_HOME && echo cached > $XDG_CACHE_HOME/x && cat $XDG_CACHE_HOME/x")
+	want := "[] " + c.cfg.Cache + "/npm\nhttp://127.0.0.1:61128 http://127.0.0.1:61128 socks5h://127.0.0.1:61080 localhost,127.0.0.1,::1\n" +
 		"ssh -o ProxyCommand='/run/myelin-sandbox __sandbox connect 127.0.0.1:61128 %h %p'\ncached\n"
 	if out != want {
 		t.Errorf("got %s\nwant %s", out, want)
