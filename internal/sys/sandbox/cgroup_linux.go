@@ -190,14 +190,16 @@ func (g *group) met() []Violation {
 	return out
 }
 
+// dyingTime bounds how long the last processes of a command are waited for, which have been killed: hundreds
+// of them take their time on a busy machine.
+const dyingTime = 5 * time.Second
+
 // remove takes the groups away; their processes must have ended.
 func (g *group) remove() {
+	end := time.Now().Add(dyingTime)
 	for _, dir := range g.dirs {
-		for range 20 {
-			if err := os.Remove(dir); err == nil || !errors.Is(err, unix.EBUSY) {
-				break
-			}
-			time.Sleep(5 * time.Millisecond) // the last of them is dying
+		for pause := time.Millisecond; errors.Is(os.Remove(dir), unix.EBUSY) && time.Now().Before(end); pause = min(2*pause, 50*time.Millisecond) {
+			time.Sleep(pause)
 		}
 	}
 }
