@@ -77,7 +77,7 @@ func TestKF174_CostDoesNotGrowWithTheTree(t *testing.T) {
 	full.true() // reads the tree
 	small, large := pairs(t, 25, empty.true, full.true)
 	t.Logf("empty folder %v, 1,000 repositories, 100,000 files, 100 roots, 50 patterns %v: %.2f ×", small, large, float64(large)/float64(small))
-	if os.Getuid() == 0 && large > small*3 { // generous: other tests run beside this one; the figure is printed by make bench
+	if large > small*5/2 { // generous: other tests run beside this one; the figure is printed by make bench
 		t.Errorf("%v, in an empty folder %v", large, small)
 	}
 }
@@ -154,12 +154,26 @@ func BenchmarkCost(b *testing.B) {
 		}
 		b.ReportMetric(ratio, "x-empty")
 	})
+	bare := func() {
+		if err := exec.Command("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-user", "--unshare-pid", "--unshare-net", "--", "/bin/bash", "-c", "true").Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
 	b.Run("bare-bubblewrap", func(b *testing.B) {
 		for b.Loop() {
-			if err := exec.Command("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-user", "--unshare-pid", "--unshare-net", "--", "/bin/bash", "-c", "true").Run(); err != nil {
-				b.Fatal(err)
-			}
+			bare()
 		}
+	})
+	b.Run("ten-and-ten-by-turns-with-bubblewrap", func(b *testing.B) {
+		c := newCell(b)
+		ten(c)
+		c.true()
+		var over time.Duration
+		for b.Loop() {
+			least, ours := pairs(b, 15, bare, c.true)
+			over = ours - least
+		}
+		b.ReportMetric(float64(over)/float64(time.Millisecond), "ms-over-bubblewrap")
 	})
 }
 

@@ -48,19 +48,19 @@ func (b *Box) include(p *plan, cfg Config) {
 		}
 	}
 	for _, rule := range slices.Concat(cfg.DenyRead, cfg.DenyWrite) {
-		if base, ok := deepBase(rule); ok && !b.tree.Includes(base) {
+		if base, ok := deepBase(p.paths, rule); ok && !b.tree.Includes(base) {
 			b.beyond.Include(base)
 		}
 	}
 }
 
 // deepBase is where a pattern begins that looks into any number of folders.
-func deepBase(rule string) (base string, deep bool) {
+func deepBase(paths resolver, rule string) (base string, deep bool) {
 	base, rest := splitRule(rule)
 	if !strings.Contains(rest, "**") {
 		return base, false
 	}
-	if real, err := filepath.EvalSymlinks(base); err == nil {
+	if real, err := paths.real(base); err == nil {
 		base = real
 	}
 	return base, true
@@ -78,12 +78,12 @@ func elsewhere(path string) bool { return !forbidden(path) && protected.Entered(
 var errPattern = errors.New("the pattern cannot be read")
 
 // matches returns what a pattern matches now, as the indexes know it.
-func (b *Box) matches(rule string) ([]string, error) {
+func (b *Box) matches(p *plan, rule string) ([]string, error) {
 	base, rest := splitRule(rule)
 	if !doublestar.ValidatePattern(rest) {
 		return nil, errPattern
 	}
-	real, err := filepath.EvalSymlinks(base)
+	real, err := p.paths.real(base)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, nil
@@ -118,11 +118,11 @@ func (b *Box) Unheld(ctx context.Context, cfg Config) []string {
 		if !hasWildcard(rule) || exists(clean(rule)) {
 			continue
 		}
-		if _, err := b.matches(rule); err != nil {
+		if _, err := b.matches(p, rule); err != nil {
 			out = append(out, fmt.Sprintf("%s: %v", rule, err))
 			continue
 		}
-		base, deep := deepBase(rule)
+		base, deep := deepBase(p.paths, rule)
 		for _, x := range []*tree.Index{b.tree, b.beyond} {
 			if deep && x.Includes(base) {
 				if !x.Covers(base) {

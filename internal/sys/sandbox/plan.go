@@ -38,6 +38,7 @@ type plan struct {
 	held     map[string]held   // protected paths that a mount holds, and what lies there
 	free     bool              // files are not confined
 	seq      uint64            // the moment of the index
+	paths    resolver          // while it is made
 	notes    []string
 }
 
@@ -50,8 +51,9 @@ func (b *Box) plan(ctx context.Context, cfg Config) (*plan, error) {
 	if cfg.FilesFree {
 		return &plan{free: true}, nil
 	}
-	p := &plan{}
-	p.home, _ = os.UserHomeDir() // none: no start file is live
+	p := &plan{paths: resolver{}}
+	defer func() { p.paths = nil }() // what it knows is of this moment
+	p.home, _ = os.UserHomeDir()     // none: no start file is live
 	if real, err := filepath.EvalSymlinks(p.home); p.home != "" && err == nil {
 		p.home = real
 	}
@@ -116,7 +118,7 @@ func (p *plan) roots(cfg Config) error {
 		if !filepath.IsAbs(w) {
 			return fmt.Errorf("sandbox: writable path %q is not absolute", w)
 		}
-		real, err := filepath.EvalSymlinks(clean(w))
+		real, err := p.paths.real(clean(w))
 		if errors.Is(err, os.ErrNotExist) {
 			p.note("%s does not exist and cannot be made writable", w)
 			continue
@@ -154,7 +156,7 @@ func forbidden(path string) bool {
 func (p *plan) alwaysProtected(cfg Config) {
 	for _, x := range cfg.Protect {
 		x = clean(x)
-		if real, err := filepath.EvalSymlinks(x); err == nil && real != x {
+		if real, err := p.paths.real(x); err == nil && real != x {
 			p.always = append(p.always, real)
 		}
 		p.always = append(p.always, x)
@@ -192,7 +194,7 @@ func inside(path, protected string) bool {
 
 // holdsRoot reports whether a missing guard would have to be made above a writable root.
 func (p *plan) holdsRoot(g guard) bool {
-	return !exists(g.path) && slices.ContainsFunc(p.write, func(w string) bool { return within(w, g.path) })
+	return slices.ContainsFunc(p.write, func(w string) bool { return within(w, g.path) }) && !exists(g.path)
 }
 
 // writable reports whether a path lies in a writable root.
@@ -205,7 +207,7 @@ func (p *plan) writable(path string) bool {
 func (b *Box) denyWrite(p *plan, rule string) error {
 	path := clean(rule)
 	if hasWildcard(path) && !exists(path) {
-		if _, err := b.matches(rule); err != nil {
+		if _, err := b.matches(p, rule); err != nil {
 			return fmt.Errorf("%w: write rule %s: %w", ErrUnavailable, rule, err)
 		}
 		p.patterns = append(p.patterns, rule)
@@ -226,12 +228,12 @@ func (b *Box) reading(p *plan, cfg Config) error {
 		matches := []string{clean(d)}
 		if hasWildcard(d) && !exists(clean(d)) {
 			var err error
-			if matches, err = b.matches(d); err != nil {
+			if matches, err = b.matches(p, d); err != nil {
 				return fmt.Errorf("%w: read rule %s: %w", ErrUnavailable, d, err)
 			}
 		}
 		for _, m := range matches {
-			real, err := filepath.EvalSymlinks(m)
+			real, err := p.paths.real(m)
 			switch {
 			case errors.Is(err, os.ErrNotExist): // nothing to hide
 			case err != nil:
@@ -244,7 +246,7 @@ func (b *Box) reading(p *plan, cfg Config) error {
 		}
 	}
 	for _, s := range cfg.Closed {
-		real, err := filepath.EvalSymlinks(clean(s))
+		real, err := p.paths.real(clean(s))
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 		case err != nil || real == "/":
@@ -254,7 +256,7 @@ func (b *Box) reading(p *plan, cfg Config) error {
 		}
 	}
 	for _, a := range cfg.AllowRead {
-		real, err := filepath.EvalSymlinks(clean(a))
+		real, err := p.paths.real(clean(a))
 		if err == nil && !slices.Contains(p.hide, real) && slices.ContainsFunc(p.hide, func(h string) bool { return within(real, h) }) {
 			p.reopen = append(p.reopen, real)
 		}
@@ -328,7 +330,11 @@ func (p *plan) mounts() []place {
 func (p *plan) protect(at map[string]mount.Kind) {
 	left := mostMounts
 	p.whole = map[string]bool{}
-	for _, g := range p.inOrder() {
+	named := len(p.near) + p.far.first
+	for i, g := range p.inOrder() {
+		if left <= 0 && i >= named {
+			break // the rest comes from its names alone, and from no rule
+		}
 		if left <= 0 && !p.mustMount(g) {
 			continue
 		}

@@ -44,6 +44,7 @@ func (b *Box) marks(path string, dir bool) bool {
 type farGuards struct {
 	key    string // what they depend on beside the index
 	seq    uint64 // of the index
+	first  int    // so many of list come before all other guards
 	list   []guard
 	byPath map[string]int
 }
@@ -67,7 +68,7 @@ func (f *farGuards) over(path string, ok func(guard) bool) *guard {
 func (b *Box) guards(p *plan) {
 	near := slices.Clone(p.denied)
 	for _, pattern := range p.patterns {
-		found, _ := b.matches(pattern) // was found readable when it was planned
+		found, _ := b.matches(p, pattern) // was found readable when it was planned
 		for _, path := range found {
 			near = append(near, guard{path: path})
 		}
@@ -172,6 +173,9 @@ func (b *Box) farGuards(p *plan) *farGuards {
 			}
 		}
 	}
+	for out.first < len(out.list) && p.rank(out.list[out.first].path) == 0 {
+		out.first++
+	}
 	b.mu.Lock()
 	b.far = out
 	b.mu.Unlock()
@@ -191,11 +195,7 @@ func opened(g guard, open []string) guard {
 // inOrder lists all guards, the most important first: what the rules forbid, the working directory and
 // its repository, home, other roots, nested repositories.
 func (p *plan) inOrder() []guard {
-	denied := min(len(p.denied), len(p.near))
-	first := 0
-	for first < len(p.far.list) && p.rank(p.far.list[first].path) == 0 {
-		first++
-	}
+	denied, first := min(len(p.denied), len(p.near)), p.far.first
 	return slices.Concat(p.near[:denied], p.far.list[:first], p.near[denied:], p.far.list[first:])
 }
 
@@ -420,5 +420,5 @@ func backLinked(root, common string) bool {
 
 // within reports whether path is dir or lies below it. Both are clean.
 func within(path, dir string) bool {
-	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+	return path == dir || dir == "/" || len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir
 }
