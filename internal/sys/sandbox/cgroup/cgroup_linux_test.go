@@ -1,4 +1,4 @@
-package sandbox
+package cgroup
 
 import (
 	"errors"
@@ -10,11 +10,11 @@ import (
 // TestKF158_GroupsOfTheKilledGo: what a killed program left is taken away by the next; where no group can be
 // made, every limit is named as missing.
 func TestKF158_GroupsOfTheKilledGo(t *testing.T) {
-	g, lacks := newGroup(theLimits())
+	g, lacks := New(Limits{Processes: 1000, Memory: 1 << 30})
 	if len(g.watched)+len(lacks) != len(controls) {
 		t.Errorf("%d limits are set and %q missing, of %d", len(g.watched), lacks, len(controls))
 	}
-	tidyGroups()
+	Tidy()
 	for _, dir := range g.dirs {
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left: %v", dir, err)

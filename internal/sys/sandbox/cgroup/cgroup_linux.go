@@ -1,4 +1,7 @@
-package sandbox
+// Package cgroup has the kernel bound what a command takes, by control groups (cgroups(7)) of the first version
+// or the second, where this user may make one. RLIMIT_NPROC would not do: it does not bind root. It decides
+// no limits. Begin with [New].
+package cgroup
 
 import (
 	"bytes"
@@ -7,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -16,33 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel bounds what a command takes by control groups (cgroups(7)), of the first version or the
-// second, where this user may make one. RLIMIT_NPROC would not do: it does not bind root.
-
 // groupPrefix begins the name of every group that is made here.
 const groupPrefix = "myelin-"
 
-// limits are what one command may take.
-type limits struct {
-	processes int64 // threads count
-	memory    int64 // bytes; what lies in /tmp counts
-}
-
-// theLimits leave room for builds that use every processor, and keep the machine usable.
-func theLimits() limits {
-	return limits{processes: int64(256 + 128*runtime.NumCPU()), memory: max(totalMemory()/4*3, 1<<30)}
-}
-
-// tmpSize bounds the private /tmp, in bytes: it lies in memory.
-func tmpSize() int64 { return min(max(totalMemory()/4, 256<<20), 2<<30) }
-
-// totalMemory is the machine's, in bytes.
-func totalMemory() int64 {
-	var si unix.Sysinfo_t
-	if unix.Sysinfo(&si) != nil {
-		return 4 << 30
-	}
-	return int64(si.Totalram) * int64(si.Unit)
+// Limits are what one command may take.
+type Limits struct {
+	Processes int64 // threads count
+	Memory    int64 // bytes; what lies in /tmp counts
 }
 
 // controls are the files of the two controllers in the two versions.
@@ -51,14 +33,14 @@ var controls = []struct {
 	events1, file1 string // what tells that the limit was met, and in which file
 	events2, file2 string
 	what           string
-	value          func(limits) int64
+	value          func(Limits) int64
 }{
-	{"pids", "pids.max", "pids.max", "max", "pids.events", "max", "pids.events", "processes", func(l limits) int64 { return l.processes }},
-	{"memory", "memory.limit_in_bytes", "memory.max", "oom_kill", "memory.oom_control", "oom_kill", "memory.events", "bytes of memory", func(l limits) int64 { return l.memory }},
+	{"pids", "pids.max", "pids.max", "max", "pids.events", "max", "pids.events", "processes", func(l Limits) int64 { return l.Processes }},
+	{"memory", "memory.limit_in_bytes", "memory.max", "oom_kill", "memory.oom_control", "oom_kill", "memory.events", "bytes of memory", func(l Limits) int64 { return l.Memory }},
 }
 
-// group is what bounds one command: a folder in one hierarchy or in two.
-type group struct {
+// Group is what bounds one command: a folder in one hierarchy or in two.
+type Group struct {
 	dirs    []string
 	watched []watchedLimit
 }
@@ -67,9 +49,9 @@ type watchedLimit struct {
 	file, word, what string
 }
 
-// newGroup makes the groups of a command, with as many of the limits as can be had; lacks names the others.
-func newGroup(l limits) (g *group, lacks []string) {
-	g = &group{}
+// New makes the groups of a command, with as many of the limits as can be had; lacks names the others.
+func New(l Limits) (g *Group, lacks []string) {
+	g = &Group{}
 	name := groupPrefix + uuid.NewString()
 	v2, v1 := hierarchies()
 	for _, c := range controls {
@@ -95,7 +77,7 @@ func newGroup(l limits) (g *group, lacks []string) {
 
 // second makes the group of the second version, once, beside or below the one this process is in; empty: none
 // there has the controller, or may be made.
-func (g *group) second(here, name, controller string) string {
+func (g *Group) second(here, name, controller string) string {
 	for _, at := range []string{here, filepath.Dir(here)} {
 		has, err := os.ReadFile(filepath.Join(at, "cgroup.subtree_control"))
 		if here == "" || err != nil || !bytes.Contains(append([]byte(" "), bytes.ReplaceAll(has, []byte("\n"), []byte(" "))...), []byte(" "+controller+" ")) {
@@ -112,38 +94,15 @@ func (g *group) second(here, name, controller string) string {
 	return ""
 }
 
-// bound bounds what the command takes, before it begins. What cannot be had is no reason not to run it: the
-// status says what is missing.
-func (c *Command) bound() {
-	c.box.tidied.Do(tidyGroups)
-	g, lacks := newGroup(theLimits())
-	if err := g.join(c.Process.Identity().PID); err != nil {
-		g.remove()
-		g, lacks = nil, []string{"processes", "memory"}
-	}
-	c.limited = g
-	if c.probing != nil && len(lacks) > 0 && len(c.probing.Missing) == 0 {
-		c.probing.Missing = []string{"limits of " + strings.Join(lacks, " and ") + ": no control group can be made here"}
-	}
-}
-
-// unbound ends bound, and tells which limits were met.
-func (c *Command) unbound() []Violation {
-	if c.limited == nil {
-		return nil
-	}
-	defer c.limited.remove()
-	return c.limited.met()
-}
-
 func put(dir, file, value string) error {
 	return os.WriteFile(filepath.Join(dir, file), []byte(value), 0o644)
 }
 
-// join takes a process and all that come from it into the groups.
-func (g *group) join(pid int) error {
+// Join takes a process and all that come from it into the groups. None of them may start another meanwhile.
+func (g *Group) Join(pid int) error {
+	all := descendants(pid)
 	for _, dir := range g.dirs {
-		for _, p := range descendants(pid) {
+		for _, p := range all {
 			if err := put(dir, "cgroup.procs", strconv.Itoa(p)); err != nil && !errors.Is(err, unix.ESRCH) {
 				return fmt.Errorf("bound what a command takes: %w", err)
 			}
@@ -172,9 +131,9 @@ func descendants(pid int) []int {
 	return out
 }
 
-// met names the limits that stopped something.
-func (g *group) met() []Violation {
-	var out []Violation
+// Met names the limits that stopped something.
+func (g *Group) Met() []string {
+	var out []string
 	for _, w := range g.watched {
 		data, err := os.ReadFile(w.file)
 		if err != nil {
@@ -183,7 +142,7 @@ func (g *group) met() []Violation {
 		for line := range strings.Lines(string(data)) {
 			word, n, _ := strings.Cut(strings.TrimSpace(line), " ")
 			if word == w.word && n != "0" {
-				out = append(out, Violation{Operation: "limit", Detail: "the command met its limit of " + w.what, Certain: true})
+				out = append(out, w.what)
 			}
 		}
 	}
@@ -194,8 +153,8 @@ func (g *group) met() []Violation {
 // of them take their time on a busy machine.
 const dyingTime = 5 * time.Second
 
-// remove takes the groups away; their processes must have ended.
-func (g *group) remove() {
+// Remove takes the groups away; their processes must have ended.
+func (g *Group) Remove() {
 	end := time.Now().Add(dyingTime)
 	for _, dir := range g.dirs {
 		for pause := time.Millisecond; errors.Is(os.Remove(dir), unix.EBUSY) && time.Now().Before(end); pause = min(2*pause, 50*time.Millisecond) {
@@ -204,9 +163,9 @@ func (g *group) remove() {
 	}
 }
 
-// tidyGroups takes away what programs of ours that were killed have left, here and in the groups beside;
+// Tidy takes away what programs of ours that were killed have left, here and in the groups beside;
 // what is in use stays.
-func tidyGroups() {
+func Tidy() {
 	v2, v1 := hierarchies()
 	for _, at := range []string{v2, v1["pids"], v1["memory"]} {
 		if at == "" {
@@ -262,8 +221,10 @@ func mountedGroup(mounts, kind, controller, path string) string {
 			continue
 		}
 		rel, below := strings.CutPrefix(path, strings.TrimSuffix(fields[3], "/"))
-		if at := filepath.Join(fields[4], rel); below && isDir(at) {
-			return at
+		if at := filepath.Join(fields[4], rel); below {
+			if st, err := os.Stat(at); err == nil && st.IsDir() {
+				return at
+			}
 		}
 	}
 	return ""
