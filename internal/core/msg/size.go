@@ -27,3 +27,29 @@ func Size(content []Block) int {
 	}
 	return n
 }
+
+// Sizes are the sizes of the beginnings of a conversation that grows. The zero value knows none yet.
+type Sizes struct {
+	source Prefix
+	sums   []int // of the first message, of the first two, …
+}
+
+// Of is the size of the first n messages.
+func (z *Sizes) Of(messages []Message, n int) int {
+	if !z.source.Begins(messages) {
+		*z = Sizes{}
+	}
+	sum := 0
+	if have := len(z.sums); have > 0 {
+		sum = z.sums[have-1]
+	}
+	for _, m := range messages[len(z.sums):] {
+		sum += Size(m.Content)
+		z.sums = append(z.sums, sum)
+	}
+	z.source = PrefixOf(messages)
+	if n == 0 {
+		return 0
+	}
+	return z.sums[n-1]
+}

@@ -15,11 +15,12 @@ import (
 // why a service's prompt cache was not read. It keeps the last request, whose text the conversation
 // shares, and compares only when something was lost. It is safe for concurrent use.
 type Meter struct {
-	mu   sync.Mutex // guards all below
-	sent sending    // the request that runs, or ran last
-	last sending    // the one before it, and what the service counted for it
-	used msg.Usage  // of the last request that was answered
-	rate float64    // tokens a byte of request, as the service counts; 0: not known yet
+	mu    sync.Mutex // guards all below
+	sent  sending    // the request that runs, or ran last
+	last  sending    // the one before it, and what the service counted for it
+	used  msg.Usage  // of the last request that was answered
+	rate  float64    // tokens a byte of request, as the service counts; 0: not known yet
+	sizes msg.Sizes  // of the conversation
 }
 
 type sending struct {
@@ -56,7 +57,7 @@ func (m *Meter) Sending(model provider.Info, r provider.Request, now time.Time) 
 	if m.sent.answered {
 		m.last = m.sent
 	}
-	m.sent = sending{model: model, request: r, bytes: sizeOf(r), at: now}
+	m.sent = sending{model: model, request: r, bytes: m.sizeOf(r), at: now}
 }
 
 // Answered notes what the service counted for the request that was sent last. It returns the miss
@@ -173,15 +174,16 @@ func encoded(b msg.Block) []byte {
 	return raw
 }
 
-func sizeOf(r provider.Request) int {
+// sizeOf counts the conversation where it goes on from the one before.
+func (m *Meter) sizeOf(r provider.Request) int {
 	n := msg.Size(r.System)
 	for _, t := range r.Tools {
 		n += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
-	for _, m := range r.Messages {
-		n += msg.Size(m.Content)
+	if r.Lane != "" && r.Lane != provider.LaneMain { // it must not displace the conversation's
+		return n + new(msg.Sizes).Of(r.Messages, len(r.Messages))
 	}
-	return n
+	return n + m.sizes.Of(r.Messages, len(r.Messages))
 }
 
 // Expect is what a request will probably use: its length as the service counts, what of it the
@@ -193,7 +195,7 @@ func (m *Meter) Expect(s *State, agent string, model provider.Info, r provider.R
 	if m.rate == 0 {
 		return Usage{}
 	}
-	return m.expect(s, agent, model, int(m.rate*float64(sizeOf(r))), r.Lane == "" || r.Lane == provider.LaneMain || r.Lane == provider.LaneCompact, now)
+	return m.expect(s, agent, model, int(m.rate*float64(m.sizeOf(r))), r.Lane == "" || r.Lane == provider.LaneMain || r.Lane == provider.LaneCompact, now)
 }
 
 // ExpectNext is [Meter.Expect] for a request that goes on with the last answer.

@@ -49,7 +49,7 @@ func (s *Shaper) learn(v shaped, p engine.Pressure) {
 	if p.Used <= 0 || p.UsedAt <= 0 || p.UsedAt > len(v.base) {
 		return
 	}
-	bytes := s.baseSizes.of(v.base, p.UsedAt) - s.sentHidden + int(float64(s.overhead)*firstRatio)
+	bytes := s.baseSizes.Of(v.base, p.UsedAt) - s.sentHidden + int(float64(s.overhead)*firstRatio)
 	if bytes < leastMeasure {
 		return
 	}

@@ -29,29 +29,3 @@ func (k memos) keep(stage string, changes int, history []msg.Message, run func()
 	}
 	return m.list.Put(m.made, history[m.source.Len():]), m.items, m.bytes
 }
-
-// sizes are the sizes of the beginnings of a conversation.
-type sizes struct {
-	source msg.Prefix
-	sums   []int // of the first message, of the first two, …
-}
-
-// of is the size of the first n messages.
-func (z *sizes) of(messages []msg.Message, n int) int {
-	if !z.source.Begins(messages) {
-		*z = sizes{}
-	}
-	sum := 0
-	if have := len(z.sums); have > 0 {
-		sum = z.sums[have-1]
-	}
-	for _, m := range messages[len(z.sums):] {
-		sum += msg.Size(m.Content)
-		z.sums = append(z.sums, sum)
-	}
-	z.source = msg.PrefixOf(messages)
-	if n == 0 {
-		return 0
-	}
-	return z.sums[n-1]
-}

@@ -123,7 +123,7 @@ type Shaper struct {
 
 	bounded              bounded // what the first stage made
 	memos                memos   // what the others made, by name
-	baseSizes, viewSizes sizes
+	baseSizes, viewSizes msg.Sizes
 
 	hide       hidden // what the stages leave out
 	sentHidden int    // bytes the stages left out of the last request
@@ -252,8 +252,8 @@ func (s *Shaper) view(history []msg.Message, p engine.Pressure) shaped {
 			v.events = append(v.events, proto.Shaped{Stage: st.name, Items: items, TokensSaved: v.saved[st.name]})
 		}
 	}
-	v.bytes = s.viewSizes.of(v.messages, len(v.messages))
-	v.hidden = s.baseSizes.of(v.base, len(v.base)) - v.bytes
+	v.bytes = s.viewSizes.Of(v.messages, len(v.messages))
+	v.hidden = s.baseSizes.Of(v.base, len(v.base)) - v.bytes
 	return v
 }
 

@@ -62,7 +62,7 @@ type Model struct {
 	long   bool // the window of a million tokens was asked for
 
 	lastTools atomic.Pointer[encodedTools]
-	lastSent  atomic.Pointer[sent]
+	sent      wire.Conversations
 }
 
 var (
@@ -146,13 +146,12 @@ const (
 
 // call builds the request.
 func (m *Model) call(ctx context.Context, req provider.Request, p purpose) (wire.Call, *wire.Names, error) {
-	body, betas, names, err := m.body(req, p)
+	sent, err := m.body(req, p)
 	if err != nil {
 		return wire.Call{}, nil, &provider.Error{Kind: provider.KindInvalid, Provider: Name, Message: "write the request: " + err.Error(), Cause: err}
 	}
 	c := wire.Call{
-		HTTP: m.cfg.HTTP, Provider: Name, Body: body, Header: http.Header{}, Media: wire.HasMedia(req.Messages),
-		Optional: wire.Optional{Fields: []string{"metadata", "output_config", "thinking", "stop_sequences"}, Without: m.cfg.Info.Compat.Without, Server: m.cfg.BaseURL, Learned: m.cfg.Learned},
+		HTTP: m.cfg.HTTP, Provider: Name, Body: sent.body, Header: http.Header{}, Media: sent.media, Optional: m.optional(),
 	}
 	wire.SetLane(c.Header, m.cfg.BaseURL, req.Lane)
 	switch {
@@ -161,12 +160,17 @@ func (m *Model) call(ctx context.Context, req provider.Request, p purpose) (wire
 	case m.cfg.Vertex != nil:
 		err = m.cfg.Vertex.prepare(ctx, &c, m.id, p, !req.Options.NoStream)
 	default:
-		err = m.direct(ctx, &c, p, betas)
+		err = m.direct(ctx, &c, p, sent.betas)
 	}
 	for name, values := range m.cfg.Header {
 		c.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	return c, names, err
+	return c, sent.names, err
+}
+
+// optional are the members a request can do without.
+func (m *Model) optional() wire.Optional {
+	return wire.Optional{Fields: []string{"metadata", "output_config", "thinking", "stop_sequences"}, Without: m.cfg.Info.Compat.Without, Server: m.cfg.BaseURL, Learned: m.cfg.Learned}
 }
 
 // direct addresses the service itself or a gateway.

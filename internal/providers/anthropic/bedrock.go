@@ -61,11 +61,11 @@ func (b *Bedrock) prepare(c *wire.Call, model string, p purpose, stream bool) er
 	switch {
 	case p == toCount:
 		method = "count-tokens"
-		body, err := json.Marshal(map[string]any{"input": map[string]any{"invokeModel": map[string]any{"body": countable(c.Body)}}})
+		body, err := json.Marshal(map[string]any{"input": map[string]any{"invokeModel": map[string]any{"body": countable(c.Body.Bytes())}}})
 		if err != nil {
 			return err
 		}
-		c.Body = body
+		c.Body = wire.Body{body}
 	case stream:
 		method = "invoke-with-response-stream"
 	}

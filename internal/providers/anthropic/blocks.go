@@ -15,13 +15,13 @@ func textBlock(text string) json.RawMessage {
 	return append(quote.JSON(append(out, `{"type":"text","text":`...), text), '}')
 }
 
-// turns leaves out what this model cannot be shown: thinking of other providers and other models,
+// shown leaves out what this model cannot be shown: thinking of other providers and other models,
 // and blocks that belong to somebody else.
-func (m *Model) turns(messages []msg.Message) []wire.Turn {
+func (m *Model) shown() func(wire.Said) msg.Block {
 	// A model nothing is known of is shown pictures; the service says if that was wrong.
 	images := m.cfg.Info.Images || m.cfg.Info.ContextWindow == 0
 	documents := m.cfg.Info.Documents || m.cfg.Info.ContextWindow == 0
-	return wire.Turns(messages, func(s wire.Said) msg.Block {
+	return func(s wire.Said) msg.Block {
 		own := s.Model == "" || wire.SameModel(s.Model, m.id)
 		switch b := s.Block.(type) {
 		case msg.Thinking:
@@ -43,7 +43,7 @@ func (m *Model) turns(messages []msg.Message) []wire.Turn {
 			return b
 		}
 		return s.Block
-	})
+	}
 }
 
 // ownBlock reports whether an unknown block is this service's. One read back from a transcript does

@@ -26,35 +26,13 @@ type body struct {
 	// The lists come last, each value encoded by itself.
 	Tools    []json.RawMessage `json:"-"`
 	System   []json.RawMessage `json:"-"`
-	Messages []message         `json:"-"`
-}
-
-type message struct {
-	Role    msg.Role
-	Content []json.RawMessage
-	whole   json.RawMessage // both, encoded; nil: not yet
-}
-
-func (m message) encode() (json.RawMessage, error) {
-	if m.whole != nil {
-		return m.whole, nil
-	}
-	return wire.MarshalLists(struct {
-		Role msg.Role `json:"role"`
-	}{m.Role}, wire.List{Name: "content", Values: m.Content})
+	Messages wire.Conversation `json:"-"`
 }
 
 // encode writes the body out.
-func (b *body) encode() ([]byte, error) {
-	messages := make([]json.RawMessage, len(b.Messages))
-	for i, m := range b.Messages {
-		raw, err := m.encode()
-		if err != nil {
-			return nil, err
-		}
-		messages[i] = raw
-	}
-	return wire.MarshalLists(b, wire.List{Name: "tools", Values: b.Tools}, wire.List{Name: "system", Values: b.System}, wire.List{Name: "messages", Values: messages})
+func (m *Model) encode(b *body) (wire.Body, error) {
+	return m.optional().Encode(b, m.cfg.ExtraBody,
+		wire.List{Name: "tools", Values: b.Tools}, wire.List{Name: "system", Values: b.System}, wire.List{Name: "messages", Values: b.Messages.Raw()})
 }
 
 type thinking struct {
@@ -95,23 +73,22 @@ const (
 )
 
 // body writes the request and tells the beta features it needs.
-func (m *Model) body(req provider.Request, p purpose) (raw []byte, betas []string, names *wire.Names, err error) {
-	names = wire.NewNames(req.Tools, 128)
+func (m *Model) body(req provider.Request, p purpose) (out sending, err error) {
+	names := wire.NewNames(req.Tools, mostName)
 	b := body{Model: m.id}
-	turns := m.turns(req.Messages)
-	m.think(&b, req.Options, turns)
-	m.choose(&b, req, names)
-	if b.Messages, err = m.messages(turns, req.Tools, names); err != nil {
-		return nil, nil, nil, err
+	if b.Messages, err = m.sent.Write(req, wire.Way{Keep: m.shown(), Writer: newWriter}); err != nil {
+		return out, err
 	}
+	m.think(&b, req.Options, b.Messages.Recent)
+	m.choose(&b, req, names)
 	if b.Tools, err = m.tools(req, names); err != nil {
-		return nil, nil, nil, err
+		return out, err
 	}
 	b.System = system(req.System)
 	if !req.Options.NoCache {
-		m.breakpoints(&b, turns)
+		m.breakpoints(&b)
 	}
-	betas = m.betas(&b, req.Options)
+	betas := m.betas(&b, req.Options)
 	if p == toMessages {
 		b.Stop = req.Options.StopSequences
 		b.Stream = !req.Options.NoStream
@@ -133,11 +110,20 @@ func (m *Model) body(req provider.Request, p purpose) (raw []byte, betas []strin
 			b.Model = ""
 		}
 	}
-	if raw, err = b.encode(); err == nil {
-		raw, err = wire.With(raw, m.cfg.ExtraBody)
-	}
-	return raw, betas, names, err
+	raw, err := m.encode(&b)
+	return sending{raw, betas, names, b.Messages.Media}, err
 }
+
+// sending is a request that was written.
+type sending struct {
+	body  wire.Body
+	betas []string
+	names *wire.Names
+	media bool
+}
+
+// mostName is the most characters the name of a tool may have.
+const mostName = 128
 
 func (m *Model) betas(b *body, o provider.Options) (out []string) {
 	add := func(name string) {
@@ -173,7 +159,7 @@ const (
 )
 
 // think decides on thinking, effort and the length of the answer, which depend on each other.
-func (m *Model) think(b *body, o provider.Options, turns []wire.Turn) {
+func (m *Model) think(b *body, o provider.Options, turns []wire.Written) {
 	limit := m.cfg.Info.OutputLimit()
 	b.MaxTokens = o.MaxTokens
 	if b.MaxTokens <= 0 {
@@ -242,7 +228,7 @@ func budgeted(b *body, o provider.Options, limit int) *thinking {
 
 // openCallsWithoutThinking reports that the newest answer calls tools and does not begin with
 // thinking.
-func openCallsWithoutThinking(turns []wire.Turn) bool {
+func openCallsWithoutThinking(turns []wire.Written) bool {
 	for i := len(turns) - 1; i >= 0; i-- {
 		if turns[i].Role != msg.Assistant {
 			continue
@@ -354,34 +340,57 @@ func encodeTools(tools []provider.Tool, names *wire.Names) ([]json.RawMessage, e
 }
 
 // breakpoints marks what the service shall keep: the tools, the system prompt, and the newest two
-// messages of the user, so that the next request finds the one and this one finds the other. Four
-// is all the service takes.
-func (m *Model) breakpoints(b *body, turns []wire.Turn) {
+// messages of the user, so that the next request finds the one and this one finds the other. Where another
+// model answered meanwhile, the message with which the last request to this one ended is marked instead of
+// the tools: four is all the service takes.
+func (m *Model) breakpoints(b *body) {
 	mark := `"cache_control":{"type":"ephemeral"}`
 	if m.cfg.LongCache {
 		mark = `"cache_control":{"type":"ephemeral","ttl":"1h"}`
 	}
-	if n := len(b.Tools); n > 0 {
-		b.Tools[n-1] = withMember(b.Tools[n-1], mark)
-	}
-	if n := len(b.System); n > 0 {
-		b.System[n-1] = withMember(b.System[n-1], mark)
-	}
-	left := 2
-	for i := len(turns) - 1; i >= 0 && left > 0; i-- {
-		if turns[i].Role != msg.User {
-			continue
-		}
-		content := slices.Clone(b.Messages[i].Content) // what was encoded stays without marks
-		b.Messages[i].Content, b.Messages[i].whole = content, nil
-		for j := len(content) - 1; j >= 0; j-- {
-			if _, raw := turns[i].Content[j].Block.(msg.Unknown); !raw {
-				content[j] = withMember(content[j], mark)
-				left--
-				break
-			}
+	recent := slices.Clone(b.Messages.Recent) // what was encoded stays without marks
+	newest, older := 2, false
+	for i := len(recent) - 1; i >= 0; i-- {
+		w := &recent[i]
+		switch {
+		case w.Role != msg.User:
+		case newest > 0:
+			newest--
+			*w = marked(*w, mark)
+		case w.Ended && !older:
+			older = true
+			*w = marked(*w, mark)
 		}
 	}
+	b.Messages.Recent = recent
+	if !older {
+		markLast(b.Tools, mark)
+	}
+	markLast(b.System, mark)
+}
+
+func markLast(values []json.RawMessage, mark string) {
+	if len(values) == 0 {
+		return
+	}
+	values[len(values)-1] = withMember(values[len(values)-1], mark)
+}
+
+// marked is a message with the mark at its last block that may have one.
+func marked(w wire.Written, mark string) wire.Written {
+	whole := w.Values[0]
+	end := len(whole) - len("}]}")
+	for i := len(w.Content) - 1; i >= 0; i-- {
+		raw, ok := w.Content[i].Block.(msg.Unknown)
+		if !ok {
+			out := make([]byte, 0, len(whole)+len(mark)+1)
+			out = append(append(append(out, whole[:end]...), ','), mark...)
+			w.Values = []json.RawMessage{append(out, whole[end:]...)}
+			break
+		}
+		end -= len(raw.Raw) + 1 // it stands there as it is
+	}
+	return w
 }
 
 // withMember adds a member at the end of an object.

@@ -46,6 +46,8 @@ type Config struct {
 type Model struct {
 	cfg Config
 	gen int // generation: 2, 3, …
+
+	sent wire.Conversations
 }
 
 var (
@@ -88,12 +90,12 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 	return func(yield func(provider.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		names := wire.NewNames(req.Tools, 64)
+		names := wire.NewNames(req.Tools, mostName)
 		method := ":streamGenerateContent?alt=sse"
 		if req.Options.NoStream {
 			method = ":generateContent"
 		}
-		call, err := m.call(ctx, req, method, m.body(req, names))
+		call, err := m.call(ctx, req, method, names)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -113,9 +115,7 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 
 // CountTokens implements [provider.Counter].
 func (m *Model) CountTokens(ctx context.Context, req provider.Request) (int, error) {
-	b := m.body(req, wire.NewNames(req.Tools, 64))
-	b.Model = "models/" + m.cfg.Info.ID
-	call, err := m.call(ctx, req, ":countTokens", map[string]any{"generateContentRequest": b})
+	call, err := m.call(ctx, req, countTokens, wire.NewNames(req.Tools, mostName))
 	if err != nil {
 		return 0, err
 	}
@@ -133,15 +133,44 @@ func (m *Model) CountTokens(ctx context.Context, req provider.Request) (int, err
 	return out.Total, nil
 }
 
-func (m *Model) call(ctx context.Context, req provider.Request, method string, body any) (wire.Call, error) {
-	raw, err := wire.MarshalWith(body, m.cfg.ExtraBody)
+// countTokens is the method that counts.
+const countTokens = ":countTokens"
+
+// mostName is the most characters the name of a tool may have.
+const mostName = 64
+
+// optional are the members a request can do without.
+func (m *Model) optional() wire.Optional {
+	return wire.Optional{Fields: []string{"toolConfig"}, Without: m.cfg.Info.Compat.Without, Server: m.cfg.BaseURL, Learned: m.cfg.Learned}
+}
+
+// written is the body of a request.
+func (m *Model) written(req provider.Request, method string, names *wire.Names) (raw wire.Body, media bool, err error) {
+	b, err := m.body(req, names)
+	if err != nil {
+		return nil, false, err
+	}
+	if method != countTokens {
+		raw, err = m.encode(b, m.cfg.ExtraBody)
+		return raw, b.Contents.Media, err
+	}
+	b.Model = "models/" + m.cfg.Info.ID
+	if raw, err = m.encode(b, nil); err == nil {
+		var whole []byte
+		whole, err = wire.MarshalWith(map[string]json.RawMessage{"generateContentRequest": raw.Bytes()}, m.cfg.ExtraBody)
+		raw = wire.Body{whole}
+	}
+	return raw, b.Contents.Media, err
+}
+
+func (m *Model) call(ctx context.Context, req provider.Request, method string, names *wire.Names) (wire.Call, error) {
+	raw, media, err := m.written(req, method, names)
 	if err != nil {
 		return wire.Call{}, &provider.Error{Kind: provider.KindInvalid, Provider: Name, Message: "write the request: " + err.Error(), Cause: err}
 	}
 	c := wire.Call{
-		HTTP: m.cfg.HTTP, Provider: Name, Body: raw, Header: http.Header{}, Media: wire.HasMedia(req.Messages),
-		Optional: wire.Optional{Fields: []string{"toolConfig"}, Without: m.cfg.Info.Compat.Without, Server: m.cfg.BaseURL, Learned: m.cfg.Learned},
-		URL:      m.cfg.BaseURL + "/models/" + url.PathEscape(m.cfg.Info.ID) + method,
+		HTTP: m.cfg.HTTP, Provider: Name, Body: raw, Header: http.Header{}, Media: media, Optional: m.optional(),
+		URL: m.cfg.BaseURL + "/models/" + url.PathEscape(m.cfg.Info.ID) + method,
 	}
 	wire.SetLane(c.Header, m.cfg.BaseURL, req.Lane)
 	key := m.cfg.APIKey

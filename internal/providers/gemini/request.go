@@ -16,7 +16,8 @@ type body struct {
 	ToolConfig *toolConfig `json:"toolConfig,omitempty"`
 	Tools      []tool      `json:"tools,omitempty"`
 	System     *content    `json:"systemInstruction,omitempty"`
-	Contents   []content   `json:"contents"`
+	// The list comes last, each value encoded by itself.
+	Contents wire.Conversation `json:"-"`
 }
 
 type generating struct {
@@ -55,7 +56,7 @@ type function struct {
 
 type content struct {
 	Role  string            `json:"role,omitempty"`
-	Parts []json.RawMessage `json:"parts"`
+	Parts []json.RawMessage `json:"parts,omitempty"`
 }
 
 type part struct {
@@ -94,7 +95,7 @@ const (
 	madeUp = "gemini-"
 )
 
-func (m *Model) body(req provider.Request, names *wire.Names) body {
+func (m *Model) body(req provider.Request, names *wire.Names) (body, error) {
 	o := req.Options
 	b := body{Generation: generating{MaxTokens: o.MaxTokens, Thinking: m.thinking(o)}}
 	if b.Generation.MaxTokens <= 0 {
@@ -122,8 +123,16 @@ func (m *Model) body(req provider.Request, names *wire.Names) body {
 			b.System.Parts = append(b.System.Parts, encode(part{Text: t.Text}))
 		}
 	}
-	b.Contents = m.contents(req.Messages, names)
-	return b
+	var err error
+	b.Contents, err = m.sent.Write(req, wire.Way{Keep: m.shown(), Writer: func() wire.Writer {
+		return &writer{model: m, names: wire.NewNames(nil, mostName), calls: map[string]msg.ToolCall{}, own: map[string]bool{}}
+	}})
+	return b, err
+}
+
+// encode writes the body out.
+func (m *Model) encode(b body, extra json.RawMessage) (wire.Body, error) {
+	return m.optional().Encode(b, extra, wire.List{Name: "contents", Values: b.Contents.Raw(), Always: true})
 }
 
 func choice(c string, names *wire.Names) *toolConfig {
@@ -209,33 +218,30 @@ func (m *Model) level(o provider.Options) string {
 	return best
 }
 
-// contents writes the history.
-func (m *Model) contents(messages []msg.Message, names *wire.Names) []content {
-	w := writer{model: m, names: names, calls: map[string]msg.ToolCall{}, own: map[string]bool{}}
-	out := []content{}
-	for _, t := range m.turns(messages) {
-		c := content{Role: "user"}
-		if t.Role == msg.Assistant {
-			c.Role = "model"
-		}
-		w.signed, w.beside = false, nil
-		for _, s := range t.Content {
-			if _, result := s.Block.(msg.ToolResult); !result {
-				c.Parts, w.beside = append(c.Parts, w.beside...), nil
-			}
-			c.Parts = append(c.Parts, w.parts(s)...)
-		}
-		c.Parts = append(c.Parts, w.beside...)
-		out = append(out, c)
+// Turn implements [wire.Writer].
+func (w *writer) Turn(t wire.Turn) ([]json.RawMessage, error) {
+	c := content{Role: "user"}
+	if t.Role == msg.Assistant {
+		c.Role = "model"
 	}
-	return out
+	w.signed, w.beside = false, nil
+	for _, s := range t.Content {
+		if _, result := s.Block.(msg.ToolResult); !result {
+			c.Parts, w.beside = append(c.Parts, w.beside...), nil
+		}
+		c.Parts = append(c.Parts, w.parts(s)...)
+	}
+	parts := append(c.Parts, w.beside...)
+	c.Parts = nil
+	raw, err := wire.MarshalLists(c, wire.List{Name: "parts", Values: parts, Always: true})
+	return []json.RawMessage{raw}, err
 }
 
-// turns leaves out what this model cannot be shown.
-func (m *Model) turns(messages []msg.Message) []wire.Turn {
+// shown leaves out what this model cannot be shown.
+func (m *Model) shown() func(wire.Said) msg.Block {
 	images := m.cfg.Info.Images || m.cfg.Info.ContextWindow == 0
 	documents := m.cfg.Info.Documents || m.cfg.Info.ContextWindow == 0
-	return wire.Turns(messages, func(s wire.Said) msg.Block {
+	return func(s wire.Said) msg.Block {
 		switch b := s.Block.(type) {
 		case msg.Thinking:
 			// The summary is of no use without its signature.
@@ -255,7 +261,7 @@ func (m *Model) turns(messages []msg.Message) []wire.Turn {
 			return b
 		}
 		return s.Block
-	})
+	}
 }
 
 // readable also replaces what is only a URL: the service fetches none.

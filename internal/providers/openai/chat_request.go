@@ -25,7 +25,9 @@ type chatBody struct {
 	CacheKey            string           `json:"prompt_cache_key,omitempty"`
 	ToolChoice          any              `json:"tool_choice,omitempty"`
 	Tools               []chatTool       `json:"tools,omitempty"`
-	Messages            []chatMessage    `json:"messages"`
+	// The list comes last, each value encoded by itself.
+	Messages []json.RawMessage `json:"-"`
+	media    bool
 }
 
 type reasoningObject struct {
@@ -121,11 +123,8 @@ func (m *Model) chatBody(req provider.Request, names *wire.Names) (chatBody, err
 			return map[string]any{"type": "function", "function": map[string]any{"name": name}}
 		})
 	}
-	var err error
-	if b.Messages, err = m.chatMessages(req, names, d); err != nil {
-		return b, err
-	}
-	return b, nil
+	err := m.chatMessages(&b, req, d)
+	return b, err
 }
 
 // toolChoice translates the choice; nil leaves it to the service.
@@ -144,43 +143,77 @@ func toolChoice(choice string, names *wire.Names, one func(name string) any) any
 // between stands where a user message would stand directly behind results.
 const between = "(The results came in.)"
 
-func (m *Model) chatMessages(req provider.Request, names *wire.Names, d Dialect) ([]chatMessage, error) {
-	var out []chatMessage
+// chatMessages writes the system prompt and the conversation.
+func (m *Model) chatMessages(b *chatBody, req provider.Request, d Dialect) error {
 	if text := systemText(req.System); text != "" {
 		role := d.System
 		if role == "" {
 			role = "system"
 		}
-		out = append(out, chatMessage{Role: role, Content: text})
+		raw, err := wire.Marshal(chatMessage{Role: role, Content: text})
+		if err != nil {
+			return err
+		}
+		b.Messages = append(b.Messages, raw)
 	}
 	most := d.IDLength
 	if most == 0 {
 		most = 40
 	}
-	ids := wire.NewIDs("call_", most)
-	for _, t := range m.turns(req.Messages) {
-		if t.Role == msg.Assistant {
-			said, err := chatAssistant(t, ids, names, d.KeepReasoning)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, said)
-			continue
+	extra := !m.has(refusesExtra)
+	conversation, err := m.sent.Write(req, wire.Way{
+		Key: chatWay{d, extra}, Keep: m.shown(extra),
+		Writer: func() wire.Writer {
+			return &chatWriter{wire.NewIDs("call_", most), wire.NewNames(nil, mostName), d}
+		},
+	})
+	b.Messages, b.media = append(b.Messages, conversation.Raw()...), conversation.Media
+	return err
+}
+
+// chatWay is what the writing of a conversation depends on.
+type chatWay struct {
+	dialect Dialect
+	extra   bool // members that servers added to calls are sent back
+}
+
+type chatWriter struct {
+	ids     *wire.IDs
+	names   *wire.Names
+	dialect Dialect
+}
+
+// Turn implements [wire.Writer].
+func (w *chatWriter) Turn(t wire.Turn) ([]json.RawMessage, error) {
+	var said []chatMessage
+	if t.Role == msg.Assistant {
+		one, err := chatAssistant(t, w.ids, w.names, w.dialect.KeepReasoning)
+		if err != nil {
+			return nil, err
 		}
-		said := chatUser(t, ids)
-		if n := len(said); n > 1 && said[n-1].Role == "user" && !d.UserBehindResults {
+		said = []chatMessage{one}
+	} else {
+		said = chatUser(t, w.ids)
+		if n := len(said); n > 1 && said[n-1].Role == "user" && !w.dialect.UserBehindResults {
 			said = slices.Insert(said, n-1, chatMessage{Role: "assistant", Content: between})
 		}
-		out = append(out, said...)
+	}
+	out := make([]json.RawMessage, len(said))
+	for i, one := range said {
+		raw, err := wire.Marshal(one)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = raw
 	}
 	return out, nil
 }
 
-// turns leaves out what these interfaces cannot carry.
-func (m *Model) turns(messages []msg.Message) []wire.Turn {
+// shown leaves out what these interfaces cannot carry.
+func (m *Model) shown(extra bool) func(wire.Said) msg.Block {
 	// Of a model nothing is known of, it is not assumed that it sees.
 	images, documents := m.cfg.Info.Images, m.cfg.Info.Documents
-	return wire.Turns(messages, func(s wire.Said) msg.Block {
+	return func(s wire.Said) msg.Block {
 		own := s.Model == "" || wire.SameModel(s.Model, m.cfg.Info.ID)
 		switch b := s.Block.(type) {
 		case msg.Thinking:
@@ -194,7 +227,7 @@ func (m *Model) turns(messages []msg.Message) []wire.Turn {
 				return nil
 			}
 		case msg.ToolCall:
-			if !own || m.has(refusesExtra) {
+			if !own || !extra {
 				b.Extra = nil
 			}
 			return b
@@ -205,7 +238,7 @@ func (m *Model) turns(messages []msg.Message) []wire.Turn {
 			return b
 		}
 		return s.Block
-	})
+	}
 }
 
 func (m *Model) takesThinking(b msg.Thinking) bool {

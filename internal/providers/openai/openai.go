@@ -10,7 +10,6 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"iter"
 	"mime"
@@ -91,8 +90,12 @@ func Local() Dialect { return Dialect{Effort: EffortField} }
 
 // Model is one model of a service. It is safe for concurrent use.
 type Model struct {
-	cfg Config
+	cfg  Config
+	sent wire.Conversations
 }
+
+// mostName is the most characters the name of a tool may have.
+const mostName = 64
 
 // counting is a model whose service counts tokens.
 type counting struct{ *Model }
@@ -144,7 +147,7 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 	return func(yield func(provider.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		names := wire.NewNames(req.Tools, 64)
+		names := wire.NewNames(req.Tools, mostName)
 		call, resp, err := m.ask(ctx, req, names)
 		if err != nil {
 			yield(nil, err)
@@ -213,29 +216,37 @@ func isJSON(h http.Header) bool {
 }
 
 func (m *Model) call(ctx context.Context, req provider.Request, names *wire.Names) (wire.Call, error) {
-	var body any
-	var err error
-	path := "/chat/completions"
-	if m.cfg.API == Responses {
-		path = "/responses"
-		body, err = m.responsesBody(req, names)
-	} else {
-		body, err = m.chatBody(req, names)
-	}
-	var raw []byte
-	if err == nil {
-		raw, err = wire.MarshalWith(body, m.cfg.ExtraBody)
-	}
+	path, raw, media, err := m.written(req, names)
 	if err != nil {
-		return wire.Call{}, &provider.Error{Kind: provider.KindInvalid, Provider: m.cfg.Info.Provider, Message: "write the request: " + err.Error(), Cause: err}
+		return wire.Call{}, m.unwritten(err)
 	}
-	return m.post(ctx, req, path, raw)
+	return m.post(ctx, req, path, raw, media)
 }
 
-func (m *Model) post(ctx context.Context, req provider.Request, path string, body []byte) (wire.Call, error) {
+// written is the body of a request, and where it goes.
+func (m *Model) written(req provider.Request, names *wire.Names) (path string, raw wire.Body, media bool, err error) {
+	if m.cfg.API == Responses {
+		b, err := m.responsesBody(req, names)
+		if err == nil {
+			raw, err = m.optional().Encode(b, m.cfg.ExtraBody, b.list())
+		}
+		return "/responses", raw, b.Input.Media, err
+	}
+	b, err := m.chatBody(req, names)
+	if err == nil {
+		raw, err = m.optional().Encode(b, m.cfg.ExtraBody, wire.List{Name: "messages", Values: b.Messages, Always: true})
+	}
+	return "/chat/completions", raw, b.media, err
+}
+
+func (m *Model) unwritten(err error) error {
+	return &provider.Error{Kind: provider.KindInvalid, Provider: m.cfg.Info.Provider, Message: "write the request: " + err.Error(), Cause: err}
+}
+
+func (m *Model) post(ctx context.Context, req provider.Request, path string, body wire.Body, media bool) (wire.Call, error) {
 	c := wire.Call{
 		HTTP: m.cfg.HTTP, Provider: m.cfg.Info.Provider, URL: m.cfg.BaseURL + path, Body: body,
-		Header: http.Header{}, Media: wire.HasMedia(req.Messages), Optional: m.optional(),
+		Header: http.Header{}, Media: media, Optional: m.optional(),
 	}
 	wire.SetLane(c.Header, m.cfg.BaseURL, req.Lane)
 	key := m.cfg.APIKey
@@ -257,15 +268,15 @@ func (m *Model) post(ctx context.Context, req provider.Request, path string, bod
 
 // CountTokens implements [provider.Counter].
 func (m counting) CountTokens(ctx context.Context, req provider.Request) (int, error) {
-	b, err := m.responsesBody(req, wire.NewNames(req.Tools, 64))
-	if err != nil {
-		return 0, &provider.Error{Kind: provider.KindInvalid, Provider: m.cfg.Info.Provider, Message: "write the request: " + err.Error(), Cause: err}
+	b, err := m.responsesBody(req, wire.NewNames(req.Tools, mostName))
+	var raw wire.Body
+	if err == nil {
+		raw, err = m.optional().Encode(b.countable(), nil, b.list())
 	}
-	raw, err := wire.Marshal(b.countable())
 	if err != nil {
-		return 0, fmt.Errorf("write the request: %w", err)
+		return 0, m.unwritten(err)
 	}
-	call, err := m.post(ctx, req, "/responses/input_tokens", raw)
+	call, err := m.post(ctx, req, "/responses/input_tokens", raw, b.Input.Media)
 	if err != nil {
 		return 0, err
 	}

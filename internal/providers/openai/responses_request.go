@@ -10,18 +10,23 @@ import (
 )
 
 type responsesBody struct {
-	Model        string            `json:"model"`
-	MaxTokens    int               `json:"max_output_tokens,omitempty"`
-	Reasoning    *reasoningObject  `json:"reasoning,omitempty"`
-	Include      []string          `json:"include,omitempty"`
-	Text         any               `json:"text,omitempty"`
-	Store        *bool             `json:"store,omitempty"`
-	Stream       bool              `json:"stream,omitempty"`
-	CacheKey     string            `json:"prompt_cache_key,omitempty"`
-	ToolChoice   any               `json:"tool_choice,omitempty"`
-	Tools        []any             `json:"tools,omitempty"`
-	Instructions string            `json:"instructions,omitempty"`
-	Input        []json.RawMessage `json:"input"`
+	Model        string           `json:"model"`
+	MaxTokens    int              `json:"max_output_tokens,omitempty"`
+	Reasoning    *reasoningObject `json:"reasoning,omitempty"`
+	Include      []string         `json:"include,omitempty"`
+	Text         any              `json:"text,omitempty"`
+	Store        *bool            `json:"store,omitempty"`
+	Stream       bool             `json:"stream,omitempty"`
+	CacheKey     string           `json:"prompt_cache_key,omitempty"`
+	ToolChoice   any              `json:"tool_choice,omitempty"`
+	Tools        []any            `json:"tools,omitempty"`
+	Instructions string           `json:"instructions,omitempty"`
+	// The list comes last, each value encoded by itself.
+	Input wire.Conversation `json:"-"`
+}
+
+func (b responsesBody) list() wire.List {
+	return wire.List{Name: "input", Values: b.Input.Raw(), Always: true}
 }
 
 // countable leaves out what does not count.
@@ -112,58 +117,59 @@ func (m *Model) responsesBody(req provider.Request, names *wire.Names) (response
 		})
 	}
 	var err error
-	b.Input, err = m.items(req.Messages, names)
+	b.Input, err = m.sent.Write(req, wire.Way{
+		Keep:   m.shown(false),
+		Writer: func() wire.Writer { return &itemWriter{wire.NewIDs("call_", 64), wire.NewNames(nil, mostName)} },
+	})
 	return b, err
 }
 
-// items writes the history as the service's flat list.
-func (m *Model) items(messages []msg.Message, names *wire.Names) ([]json.RawMessage, error) {
-	ids := wire.NewIDs("call_", 64)
-	out := []json.RawMessage{}
+// itemWriter writes turns as items of the service's flat list.
+type itemWriter struct {
+	ids   *wire.IDs
+	names *wire.Names
+}
+
+// Turn implements [wire.Writer].
+func (w *itemWriter) Turn(t wire.Turn) (out []json.RawMessage, err error) {
 	add := func(v any) error {
 		raw, err := wire.Marshal(v)
 		out = append(out, raw)
 		return err
 	}
-	for _, t := range m.turns(messages) {
-		var said []part
-		flush := func() error {
-			if len(said) == 0 {
-				return nil
-			}
-			item := messageItem{"message", string(t.Role), said}
-			said = nil
-			return add(item)
+	var said []part
+	flush := func() error {
+		if len(said) == 0 {
+			return nil
 		}
-		for i, s := range t.Content {
-			var err error
-			switch b := s.Block.(type) {
-			case msg.ToolResult:
-				err = add(outputItem{"function_call_output", ids.Of(b.CallID), resultOutput(b)})
-			case msg.ToolCall:
-				if err = flush(); err == nil {
-					err = add(callItem{"function_call", ids.Of(b.ID), names.Of(b.Name), string(wire.Object(b.Input))})
-				}
-			case msg.Thinking:
-				if err = flush(); err == nil && followed(t.Content[i+1:]) {
-					out = append(out, compact(b.Data))
-				}
-			case msg.Unknown:
-				if err = flush(); err == nil {
-					out = append(out, compact(b.Raw))
-				}
-			default:
-				said = append(said, partsOf(t.Role, b)...)
+		item := messageItem{"message", string(t.Role), said}
+		said = nil
+		return add(item)
+	}
+	for i, s := range t.Content {
+		switch b := s.Block.(type) {
+		case msg.ToolResult:
+			err = add(outputItem{"function_call_output", w.ids.Of(b.CallID), resultOutput(b)})
+		case msg.ToolCall:
+			if err = flush(); err == nil {
+				err = add(callItem{"function_call", w.ids.Of(b.ID), w.names.Of(b.Name), string(wire.Object(b.Input))})
 			}
-			if err != nil {
-				return nil, err
+		case msg.Thinking:
+			if err = flush(); err == nil && followed(t.Content[i+1:]) {
+				out = append(out, compact(b.Data))
 			}
+		case msg.Unknown:
+			if err = flush(); err == nil {
+				out = append(out, compact(b.Raw))
+			}
+		default:
+			said = append(said, partsOf(t.Role, b)...)
 		}
-		if err := flush(); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return out, flush()
 }
 
 // followed reports whether something stands behind reasoning that it can belong to; alone it is

@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
+	"sync"
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -247,13 +250,56 @@ func (f *fault) err() error {
 // Digest tells requests apart: a hash of the conversation's content, without ids, times and what
 // depends on the machine (system prompt, tools).
 func Digest(req provider.Request) string {
-	h := sha256.New()
-	for _, m := range req.Messages {
+	return new(digests).of(req)
+}
+
+// digests keeps what was hashed of conversations, lane by lane. It is safe for concurrent use.
+type digests struct {
+	mu    sync.Mutex
+	lanes map[provider.Lane]*hashed // guarded by mu
+}
+
+// hashed is the state of a hash behind a part of a conversation.
+type hashed struct {
+	source msg.Prefix
+	state  hash.Cloner
+}
+
+// openEnd is how many messages at the end may still change.
+const openEnd = 2
+
+func (d *digests) of(req provider.Request) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lanes == nil {
+		d.lanes = map[provider.Lane]*hashed{}
+	}
+	k := d.lanes[req.Lane]
+	if k == nil || !k.source.Begins(req.Messages) {
+		k = &hashed{state: newHash()}
+		d.lanes[req.Lane] = k
+	}
+	if done := len(req.Messages) - openEnd; done > k.source.Len() {
+		hashMessages(k.state, req.Messages[k.source.Len():done])
+		k.source = msg.PrefixOf(req.Messages[:done])
+	}
+	h, err := k.state.Clone()
+	if err != nil { // one that cannot be cloned is made anew
+		h = newHash()
+		hashMessages(h, req.Messages[:k.source.Len()])
+	}
+	hashMessages(h, req.Messages[k.source.Len():])
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func newHash() hash.Cloner { return sha256.New().(hash.Cloner) } // documented to be one
+
+func hashMessages(h io.Writer, messages []msg.Message) {
+	for _, m := range messages {
 		raw, err := msg.MarshalBlocks(m.Content)
 		if err != nil {
 			raw = []byte(err.Error())
 		}
 		fmt.Fprintf(h, "%s %d\n%s\n", m.Role, len(raw), raw)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }

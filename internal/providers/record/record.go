@@ -41,6 +41,8 @@ type Recorder struct {
 	start  time.Time
 	closer io.Closer
 
+	digests digests
+
 	mu     sync.Mutex // guards all below
 	out    io.Writer
 	asked  int // requests so far
@@ -189,7 +191,7 @@ func (r *Recorder) begin(info provider.Info, req provider.Request) int {
 	if !known {
 		r.write(entry{Kind: kindModel, Info: &info})
 	}
-	r.write(entry{Kind: kindRequest, Request: n, Lane: req.Lane, Model: info.Ref(), Digest: Digest(req), Micros: r.since()})
+	r.write(entry{Kind: kindRequest, Request: n, Lane: req.Lane, Model: info.Ref(), Digest: r.digests.of(req), Micros: r.since()})
 	return n
 }
 

@@ -33,6 +33,7 @@ type Recording struct {
 	ids      []string
 	jitters  []float64
 	diverged int
+	digests  digests
 }
 
 // Result is the recorded result of a tool call.
@@ -230,7 +231,7 @@ func (r *Recording) Left(lane provider.Lane) int {
 // next takes the next answer of a lane, nil when there is none.
 func (r *Recording) next(req provider.Request) *answer {
 	lane := laneOf(req.Lane)
-	digest := Digest(req)
+	digest := r.digests.of(req)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := r.answers[lane]

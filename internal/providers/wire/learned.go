@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -57,15 +58,28 @@ type Optional struct {
 // withoutFact is how it is remembered that a server refuses a field.
 func withoutFact(field string) string { return "without " + field }
 
-// apply leaves out what is known to be refused.
-func (o Optional) apply(body []byte) []byte {
+// Encode writes a body: the struct, the members of extra over it, and the lists behind them, without what
+// the server is known to refuse. A list that extra has a member for is left out.
+func (o Optional) Encode(head any, extra json.RawMessage, lists ...List) (Body, error) {
+	raw, err := MarshalWith(head, extra)
+	if err != nil {
+		return nil, err
+	}
 	gone := slices.Clone(o.Without)
 	for _, f := range o.Fields {
 		if o.Learned.Has(o.Server, withoutFact(f)) {
 			gone = append(gone, f)
 		}
 	}
-	return without(body, gone...)
+	raw = without(raw, gone...)
+	if len(extra) > 0 { // it was read above
+		var over map[string]json.RawMessage
+		if err := json.Unmarshal(extra, &over); err != nil {
+			return nil, err
+		}
+		gone = slices.AppendSeq(gone, maps.Keys(over))
+	}
+	return withLists(raw, slices.DeleteFunc(slices.Clone(lists), func(l List) bool { return slices.Contains(gone, l.Name) })), nil
 }
 
 // refused is the optional field of the body that a refusal names; empty: none.

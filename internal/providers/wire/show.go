@@ -109,6 +109,8 @@ type Turn struct {
 	Role    msg.Role
 	Model   string // assistant: the service's id of the model that said the first block of it
 	Content []Said
+
+	first, last int // messages its first and its last block stand in
 }
 
 // Said is one block and the model that said it.
@@ -122,8 +124,13 @@ type Said struct {
 // nil blocks are left out, as is empty text. The first and the last turn are always the user's,
 // and no answer ends with thinking: it belongs to something that is not shown.
 func Turns(messages []msg.Message, keep func(Said) msg.Block) []Turn {
+	return turnsFrom(messages, keep, true)
+}
+
+// turnsFrom is Turns of the whole conversation, or of its end.
+func turnsFrom(messages []msg.Message, keep func(Said) msg.Block, whole bool) []Turn {
 	var out []Turn
-	for _, m := range messages {
+	for i, m := range messages {
 		model := ModelOf(m)
 		for _, b := range m.Content {
 			shown := showable(m.Role, keep(Said{b, model}))
@@ -134,14 +141,15 @@ func Turns(messages []msg.Message, keep func(Said) msg.Block) []Turn {
 				out = endTurn(out)
 			}
 			if n := len(out); n == 0 || out[n-1].Role != m.Role {
-				out = append(out, Turn{Role: m.Role, Model: model})
+				out = append(out, Turn{Role: m.Role, Model: model, first: i})
 			}
 			last := &out[len(out)-1]
+			last.last = i
 			last.Content = append(last.Content, Said{shown, model})
 		}
 	}
 	out = endTurn(out)
-	if len(out) > 0 && out[0].Role != msg.User {
+	if whole && len(out) > 0 && out[0].Role != msg.User {
 		out = append([]Turn{userTurn("(The beginning of this conversation is not shown.)")}, out...)
 	}
 	if len(out) == 0 || out[len(out)-1].Role != msg.User {

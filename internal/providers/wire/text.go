@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -224,6 +225,7 @@ func Schema(raw json.RawMessage) json.RawMessage {
 type List struct {
 	Name   string
 	Values []json.RawMessage
+	Always bool // also when it is empty
 }
 
 // MarshalLists is [Marshal] of a struct with lists as its last members; empty ones are left out. What
@@ -234,32 +236,78 @@ func MarshalLists(head any, lists ...List) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	size := len(raw)
+	return withLists(raw, lists).Bytes(), nil
+}
+
+// Body is the body of a request in pieces: a long conversation is not copied for each request.
+type Body [][]byte
+
+// Len is its length in bytes.
+func (b Body) Len() int {
+	n := 0
+	for _, piece := range b {
+		n += len(piece)
+	}
+	return n
+}
+
+// Bytes is the body in one piece.
+func (b Body) Bytes() []byte {
+	if len(b) == 1 {
+		return b[0]
+	}
+	return bytes.Join(b, nil)
+}
+
+// Reader reads the body from its beginning.
+func (b Body) Reader() io.Reader {
+	readers := make([]io.Reader, len(b))
+	for i, piece := range b {
+		readers[i] = bytes.NewReader(piece)
+	}
+	return io.MultiReader(readers...)
+}
+
+// ownPiece is the size from which a value is a piece of its own.
+const ownPiece = 16 << 10
+
+func withLists(head []byte, lists []List) Body {
+	size := len(head)
 	for _, l := range lists {
 		size += len(l.Name) + 6
 		for _, v := range l.Values {
-			size += len(v) + 1
+			if size++; len(v) < ownPiece {
+				size += len(v)
+			}
 		}
 	}
+	var pieces Body
 	out := make([]byte, 0, size)
-	out = append(out, raw[:len(raw)-1]...)
+	out = append(out, head[:len(head)-1]...)
+	members := len(out) > 1
 	for _, l := range lists {
-		if len(l.Values) == 0 {
+		if len(l.Values) == 0 && !l.Always {
 			continue
 		}
-		if len(out) > 1 {
+		if members {
 			out = append(out, ',')
 		}
+		members = true
 		out = append(append(append(out, '"'), l.Name...), `":[`...)
 		for i, v := range l.Values {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(out, v...)
+			if len(v) < ownPiece {
+				out = append(out, v...)
+				continue
+			}
+			pieces = append(pieces, out, v)
+			out = out[len(out):]
 		}
 		out = append(out, ']')
 	}
-	return append(out, '}'), nil
+	return append(pieces, append(out, '}'))
 }
 
 // MarshalWith is [Marshal] with the members of extra set in the object v gives. Nil extra: none.

@@ -7,7 +7,6 @@
 package wire
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,8 +39,8 @@ type Call struct {
 	Provider string       // for errors
 	URL      string
 	Header   http.Header
-	Body     []byte
-	Optional Optional // what of the body a request can do without
+	Body     Body
+	Optional Optional // what of the body a request can do without; [Optional.Encode] made it
 	Media    bool     // the request holds images or documents
 	Secrets  []string // never shown in an error
 	// Sign may add to the finished request, for services that sign it. Nil: nothing to do.
@@ -57,34 +56,36 @@ const maxErrorBody = 64 << 10
 // *[provider.Error], or the context's error when ctx ended. A refusal that names an optional field is
 // no answer: the request is made again without it, once for each field, and so are all later ones.
 func (c Call) Do(ctx context.Context) (*http.Response, error) {
-	c.Body = c.Optional.apply(c.Body)
 	for {
 		resp, reply, err := c.once(ctx)
 		var e *provider.Error
 		if err == nil || !errors.As(err, &e) {
 			return resp, err
 		}
-		field := c.Optional.refused(e, reply, c.Body)
+		whole := c.Body.Bytes()
+		field := c.Optional.refused(e, reply, whole)
 		if field == "" {
 			return nil, err
 		}
 		c.Optional.Learned.Add(c.Optional.Server, withoutFact(field))
-		c.Body = without(c.Body, field) // it has one field less each time, so this ends
+		c.Body = Body{without(whole, field)} // it has one field less each time, so this ends
 	}
 }
 
 // once sends the request once; reply is the body of a refusal.
 func (c Call) once(ctx context.Context) (resp *http.Response, reply []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(c.Body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, c.Body.Reader())
 	if err != nil {
 		return nil, nil, &provider.Error{Kind: provider.KindInvalid, Provider: c.Provider, Message: "the base URL is not valid: " + c.clean(err.Error()), Cause: err}
 	}
+	req.ContentLength = int64(c.Body.Len())
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(c.Body.Reader()), nil }
 	for name, values := range c.Header {
 		req.Header[name] = values
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if c.Sign != nil {
-		if err := c.Sign(req, c.Body); err != nil {
+		if err := c.Sign(req, c.Body.Bytes()); err != nil {
 			return nil, nil, c.signError(ctx, err)
 		}
 	}

@@ -391,7 +391,7 @@ func TestRedirectsStayAtTheirHost(t *testing.T) {
 		http.Redirect(w, r, target, http.StatusTemporaryRedirect)
 	}))
 	defer server.Close()
-	call := Call{Provider: "x", URL: server.URL + "/a", Header: http.Header{"X-Api-Key": {"secret"}}, Body: []byte("{}")}
+	call := Call{Provider: "x", URL: server.URL + "/a", Header: http.Header{"X-Api-Key": {"secret"}}, Body: Body{[]byte("{}")}}
 	target = other.URL + "/b"
 	if _, err := call.Do(t.Context()); provider.KindOf(err) != provider.KindNetwork || !strings.Contains(err.Error(), "not followed") {
 		t.Errorf("error is %v", err)
