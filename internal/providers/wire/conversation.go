@@ -127,13 +127,13 @@ func (c *Conversations) put(lane provider.Lane, l *log) {
 // cannot stand behind the front.
 func (l *log) write(messages []msg.Message, way Way) (out Conversation, ok bool, err error) {
 	at := l.source.Len()
-	turns := turnsFrom(messages[at:], way.Keep, at == 0)
-	if at > 0 && (len(turns) == 0 || turns[0].Role != msg.Assistant) {
+	list := turns(messages[at:], way.Keep, at == 0)
+	if at > 0 && (len(list) == 0 || list[0].Role != msg.Assistant) {
 		return out, false, nil
 	}
-	recent := make([]Written, len(turns))
+	recent := make([]Written, len(list))
 	same := true // so far: a turn may be written by what stood before it
-	for i, t := range turns {
+	for i, t := range list {
 		recent[i] = Written{Turn: t, Ended: at+t.last == l.end-1}
 		if same = same && i < len(l.recent) && sameTurn(l.recent[i].Turn, t); same {
 			recent[i].Values = l.recent[i].Values
@@ -147,7 +147,7 @@ func (l *log) write(messages []msg.Message, way Way) (out Conversation, ok bool,
 			l.size += len(v)
 		}
 	}
-	out = Conversation{Front: slices.Clip(l.front), Recent: recent, Media: l.media || HasMedia(messages[at:])}
+	out = Conversation{Front: slices.Clip(l.front), Recent: recent, Media: l.media || hasMedia(messages[at:])}
 	l.recent, l.end = recent, len(messages)
 	l.settle(messages, at)
 	return out, true, nil
@@ -174,7 +174,7 @@ func (l *log) settle(messages []msg.Message, at int) {
 		}
 	}
 	to := at + l.recent[cut].first
-	l.media = l.media || HasMedia(messages[at:to])
+	l.media = l.media || hasMedia(messages[at:to])
 	l.source, l.recent = msg.PrefixOf(messages[:to]), l.recent[cut:]
 	for i := range l.recent {
 		l.recent[i].first -= to - at

@@ -80,8 +80,8 @@ func PlainText(d msg.Document) msg.Text {
 	return msg.Text{Text: text}
 }
 
-// HasMedia reports whether any message holds an image or a document, results included.
-func HasMedia(messages []msg.Message) bool {
+// hasMedia reports whether any message holds an image or a document, results included.
+func hasMedia(messages []msg.Message) bool {
 	for _, m := range messages {
 		if mediaIn(m.Content) {
 			return true
@@ -119,16 +119,11 @@ type Said struct {
 	Model string
 }
 
-// Turns joins neighbouring messages of the same role, since what a service cannot be shown may
+// turns joins neighbouring messages of the same role, since what a service cannot be shown may
 // leave a message empty and its neighbours side by side. keep decides what is shown and as what;
-// nil blocks are left out, as is empty text. The first and the last turn are always the user's,
-// and no answer ends with thinking: it belongs to something that is not shown.
-func Turns(messages []msg.Message, keep func(Said) msg.Block) []Turn {
-	return turnsFrom(messages, keep, true)
-}
-
-// turnsFrom is Turns of the whole conversation, or of its end.
-func turnsFrom(messages []msg.Message, keep func(Said) msg.Block, whole bool) []Turn {
+// nil blocks are left out, as is empty text. The last turn is always the user's, as is the first of a whole
+// conversation, and no answer ends with thinking: it belongs to something that is not shown.
+func turns(messages []msg.Message, keep func(Said) msg.Block, whole bool) []Turn {
 	var out []Turn
 	for i, m := range messages {
 		model := ModelOf(m)

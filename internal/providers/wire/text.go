@@ -316,11 +316,11 @@ func MarshalWith(v any, extra json.RawMessage) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return With(raw, extra)
+	return with(raw, extra)
 }
 
-// With sets the members of extra in an encoded object. Nil extra: none.
-func With(raw, extra json.RawMessage) ([]byte, error) {
+// with sets the members of extra in an encoded object. Nil extra: none.
+func with(raw, extra json.RawMessage) ([]byte, error) {
 	if len(extra) == 0 {
 		return raw, nil
 	}
