@@ -116,9 +116,7 @@ func hookCommand(x *hook.Handler, spec proc.Spec) outside.Command {
 			root = v
 		}
 	}
-	for _, w := range append([]string{x.Command}, x.Args...) {
-		c.Words = append(c.Words, strings.ReplaceAll(w, "${CLAUDE_PROJECT_DIR}", root))
-	}
+	c.Words = x.Words(root)
 	return c
 }
 

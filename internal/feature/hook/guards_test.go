@@ -258,3 +258,69 @@ func TestKF117_VerdictInTheWrongPlaceIsNone(t *testing.T) {
 		t.Errorf("members of somebody else spoil a handler: %v %q", problems, o.Decision)
 	}
 }
+
+// Arguments that a shell or an interpreter reads as its program keep the placeholder; a shell finds the value in its environment.
+func TestKF116_ArgumentsThatAreProgramsKeepThePlaceholder(t *testing.T) {
+	const dir = "${CLAUDE_PROJECT_DIR}"
+	for _, words := range [][]string{
+		{"/bin/sh", "-c", `test -d "` + dir + `"`},
+		{"sh", "-c", dir},
+		{"bash", "-ec", dir + "/guard.sh"},
+		{"env", "A=b", "sh", "-c", "ls " + dir},
+		{"env", "-S", "sh " + dir},
+		{"awk", `BEGIN{system("ls ` + dir + `")}`},
+		{"python3", "-c", "print('" + dir + "')"},
+		{"python3.12", "-c", dir},
+		{"perl", "-e", dir},
+		{"node", "-p", dir},
+		{"node", "--eval", dir},
+		{"php", "-r", dir},
+		{"ssh", "h", "ls", dir},
+		{"watch", "ls", dir},
+		{"su", "-c", dir},
+		{"find", ".", "-exec", "sh", "-c", "ls '" + dir + "'", ";"},
+		{"npm", "exec", "-c", "ls " + dir},
+		{"bash", "-c" + dir},
+		{"sed", "s|x|" + dir + " |e"},
+	} {
+		x := &Handler{Command: words[0], Args: words[1:]}
+		if got := x.Words("/p/x$(touch pwned)"); !slices.Equal(got, words) {
+			t.Errorf("%q becomes %q", words, got)
+		}
+	}
+	for _, words := range [][]string{
+		{dir + "/guard.sh", dir},
+		{"sh", dir + "/guard.sh"},
+		{"bash", "-x", dir + "/guard.sh", "--dir=" + dir},
+		{"python3", "-u", dir + "/check.py"},
+		{"node", "-r", dir + "/a.js"},
+		{"mytool", "--message", "in " + dir + " now"},
+		{"npm", "--prefix", dir, "run", "lint"},
+		{"env", "A=" + dir, "make"},
+		{"timeout", "5", dir + "/x"},
+		{"docker", "run", "-e", "D=" + dir, "img"},
+		{"sudo", "-u", "x", dir + "/guard.sh"},
+	} {
+		x := &Handler{Command: words[0], Args: words[1:]}
+		if got := strings.Join(x.Words("/p"), " "); got != strings.ReplaceAll(strings.Join(words, " "), dir, "/p") {
+			t.Errorf("%q becomes %q", words, got)
+		}
+	}
+	for _, name := range []string{"x$(touch pwned)", "x`touch pwned`", `x"; touch pwned; "`, "x'; touch pwned; '", "x;touch pwned;"} {
+		root := filepath.Join(t.TempDir(), name)
+		if err := os.MkdirAll(root, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		h, _ := rig(t, command("Stop", "", "/bin/sh", `,"args":["-c","test -d \"${CLAUDE_PROJECT_DIR}\" && printf %s \"${CLAUDE_PROJECT_DIR}\""]`), func(c *Config) {
+			c.Root = root
+			c.Cwd = func() string { return root }
+		})
+		o := h.Fire(t.Context(), Event{Name: Stop})
+		if len(o.Runs) != 1 || o.Runs[0].Stdout != root {
+			t.Errorf("%q: %+v %q", name, o.Runs, o.Notices)
+		}
+		if _, err := os.Stat(filepath.Join(root, "pwned")); err == nil {
+			t.Fatalf("the name %q was executed", name)
+		}
+	}
+}

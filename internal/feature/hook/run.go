@@ -212,12 +212,8 @@ var userConfig = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // commandLine returns the program and its arguments. Placeholders are filled in where no shell reads
 // the text; a shell finds them in its environment, for in its text a folder's name would be executed.
 func (h *Hooks) commandLine(x *Handler) (string, []string, error) {
-	if x.Args != nil {
-		args := make([]string, len(x.Args))
-		for i, a := range x.Args {
-			args[i] = h.fill(a)
-		}
-		return h.fill(x.Command), args, nil
+	if words := x.Words(h.cfg.Root); words != nil {
+		return words[0], words[1:], nil
 	}
 	if m := userConfig().FindStringSubmatch(x.Command); m != nil {
 		return "", nil, fmt.Errorf("${user_config.%s} may stand in a command with \"args\" only (plugin %s); in a shell use $CLAUDE_PLUGIN_OPTION_%s", m[1], x.Source.Plugin, strings.ToUpper(m[1]))

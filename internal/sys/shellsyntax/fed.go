@@ -49,7 +49,7 @@ func replaced(p *Part, from int, got cmdline.Peeled) {
 // runsItsWords tells whether words added to a program may name another program that it runs.
 func runsItsWords(name string) bool {
 	_, wraps := options.FindWrapper(name)
-	return wraps || isShell(name) || startsShell(name) || name == "find"
+	return wraps || options.IsShell(name) || startsShell(name) || name == "find"
 }
 
 // input of a whole: shells that read what a command around them, or exec before them, put on their standard input.

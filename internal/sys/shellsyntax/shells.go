@@ -3,16 +3,9 @@ package shellsyntax
 import (
 	"path"
 	"strings"
-)
 
-// isShell tells the programs that read shell text.
-func isShell(name string) bool {
-	switch name {
-	case "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "yash", "fish", "csh", "tcsh", "busybox-sh":
-		return true
-	}
-	return false
-}
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/options"
+)
 
 // startsShell tells the programs that start a shell when they are given no program, and those that read commands then.
 func startsShell(name string) bool {
@@ -41,7 +34,7 @@ func (w shellReader) shells(p *Part, last Form) {
 		w.input(p, name)
 		return
 	}
-	if !isShell(name) {
+	if !options.IsShell(name) {
 		return
 	}
 	if w.shellArguments(p, last.At+1, name) {

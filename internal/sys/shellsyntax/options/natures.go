@@ -53,3 +53,34 @@ func NatureOf(program string) Nature {
 	}
 	return Unlisted
 }
+
+// IsShell tells the programs that read shell text.
+func IsShell(name string) bool {
+	switch name {
+	case "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "yash", "fish", "csh", "tcsh", "busybox-sh":
+		return true
+	}
+	return false
+}
+
+// ReadsText tells whether a program reads one of its arguments, or all of them joined, as a program: a shell, an interpreter, or one that
+// has a shell run its words. code are the letters of the options whose value is such a text.
+func ReadsText(program string) (code string, joins, reads bool) {
+	if w, known := FindWrapper(program); w != nil || known {
+		if w == nil {
+			return "c", false, true
+		}
+		return w.Text + "c", w.Joined || w.Texts, w.Text != "" || w.Joined || w.Texts || len(w.TextLong) > 0
+	}
+	switch name := strings.TrimRight(program, "0123456789.-"); {
+	case IsShell(program), name == "python", name == "pypy":
+		return "c", false, true
+	case name == "php":
+		return "rBRE", false, true
+	case name == "node":
+		return "ep", false, true
+	case NatureOf(program) == Code, strings.HasSuffix(name, "awk"), strings.HasSuffix(name, "sed"):
+		return "ceE", false, true
+	}
+	return "", false, false
+}
