@@ -37,6 +37,9 @@ func sandboxStatus(ctx context.Context, o app.Options) ([]inspect.Check, error) 
 	if st.Version != "" {
 		out = append(out, inspect.Check{Name: st.Backend, Status: "info", Detail: st.Version})
 	}
+	if st.Level == sandbox.Full {
+		out = append(out, inspect.Check{Name: "mounts", Status: "info", Detail: st.MountedBy()})
+	}
 	for _, c := range st.Checks {
 		k := inspect.Check{Name: c.Name, Status: "ok", Detail: c.Got}
 		if !c.OK {

@@ -112,6 +112,21 @@ func TestFullLevelIsHere(t *testing.T) {
 	}
 }
 
+// A bubblewrap that leaves the helper no right to mount makes the mounts itself, and the status says why.
+func TestMountsOneByOne(t *testing.T) {
+	c := newCell(t)
+	c.cfg.Bwrap = plainBwrap(t, c.out)
+	st := c.box.Probe(context.Background(), c.cfg)
+	if st.Level != sandbox.Full || st.Mounts || !strings.Contains(st.Table(), "one by one") || !strings.Contains(st.Table(), "setuid mode") {
+		t.Errorf("%s", st.Table())
+	}
+	c.put(".mcp.json", "{}")
+	out, exit, _ := c.run("echo hi > f; cat f; echo evil > .mcp.json; echo evil > " + c.out + "/x; echo ok > /dev/shm/x && cat /dev/shm/x")
+	if exit.Code != 0 || !strings.HasPrefix(out, "hi\n") || !strings.HasSuffix(out, "ok\n") || strings.Count(out, "Read-only file system") != 2 {
+		t.Errorf("%q, exit %+v", out, exit)
+	}
+}
+
 func TestRunsInside(t *testing.T) {
 	c := newCell(t)
 	out, exit, report := c.run("echo hi > f; cat f; echo err >&2; pwd; echo $IS_SANDBOX $TMPDIR; exit 3")

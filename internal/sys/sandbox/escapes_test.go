@@ -80,7 +80,7 @@ func newPrison(t *testing.T) *prison {
 	t.Cleanup(p.box.Close)
 	p.cfg = sandbox.Config{
 		Dir: p.dir, Write: []string{p.dir}, Temp: base + "/tmp", Quarantine: base + "/quarantine",
-		DropEnv: []string{"*_API_KEY", "*_TOKEN"},
+		DropEnv: []string{"*_API_KEY", "*_TOKEN"}, Bwrap: os.Getenv("ESCAPES_BWRAP"),
 	}
 	p.scope = tool.NewScope("", p.dir)
 	p.build()
@@ -274,8 +274,8 @@ func (w *worldNet) lookups() []string {
 	return append([]string{}, w.resolved...)
 }
 
-// TestEscapes makes every attempt as root and as an ordinary user. Each runs through the shell tool
-// and is judged by the state of the host afterwards.
+// TestEscapes makes every attempt as root and as an ordinary user, and as one whose bubblewrap makes the
+// mounts itself. Each runs through the shell tool and is judged by the state of the host afterwards.
 func TestEscapes(t *testing.T) {
 	as := os.Getenv("ESCAPES_AS")
 	if as == "" {
@@ -291,7 +291,9 @@ func TestEscapes(t *testing.T) {
 		return
 	}
 	if as == "root" {
-		elsewhere(t, "nobody", "setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+		nobody := []string{"setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"}
+		elsewhere(t, "nobody", nobody...)
+		elsewhere(t, "plain", append(nobody, "env", "ESCAPES_BWRAP="+plainBwrap(t, "/var/tmp"))...)
 		return
 	}
 	if exec.Command("sudo", "-n", "true").Run() != nil {
@@ -299,6 +301,30 @@ func TestEscapes(t *testing.T) {
 		return
 	}
 	elsewhere(t, "root", "sudo", "-n", "--preserve-env=PATH")
+	elsewhere(t, "plain", "env", "ESCAPES_BWRAP="+plainBwrap(t, "/var/tmp"))
+}
+
+// plainBwrap is a bubblewrap that leaves nobody a right, as one with the set-user-id bit does: it has to make
+// the mounts itself.
+func plainBwrap(t *testing.T, in string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(in, "plain-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "bwrap")
+	script := `#!/bin/sh
+case " $* " in *" --cap-add "*) echo "bwrap: --cap-add in setuid mode can be used only by root" >&2; exit 1 ;; esac
+exec bwrap "$@"
+`
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 var verdictLine = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): TestEscapes/(\w+)/(\d\d)`)

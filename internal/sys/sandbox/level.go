@@ -23,6 +23,7 @@ type Status struct {
 	Backend string   // bubblewrap, landlock, seatbelt, docker, podman; empty: none
 	Version string   // of the backend
 	Mounts  bool     // the helper makes the mounts, which costs less than bubblewrap does
+	Slow    string   // why bubblewrap has to make them
 	ABI     int      // of Landlock; 0: none
 	Reason  string   // why it is not the full level, one line
 	Fix     string   // what to do about it
@@ -49,6 +50,14 @@ func (s Status) State() string {
 	return fmt.Sprintf("on (%s)", s.Backend)
 }
 
+// MountedBy says who makes the mounts of the full level, which decides what a command costs.
+func (s Status) MountedBy() string {
+	if s.Mounts {
+		return "made at once by the helper"
+	}
+	return "made one by one by bubblewrap, which takes longer with many writable folders: " + s.Slow
+}
+
 // Table is the status as lines of text: the state, every check, what is missing, what to do.
 func (s Status) Table() string {
 	var b strings.Builder
@@ -57,11 +66,7 @@ func (s Status) Table() string {
 		fmt.Fprintf(&b, "%-36s %s\n", s.Backend, s.Version)
 	}
 	if s.Level == Full {
-		by := "made at once by the helper"
-		if !s.Mounts {
-			by = "made one by one by bubblewrap: slower with many writable folders"
-		}
-		fmt.Fprintf(&b, "%-36s %s\n", "mounts", by)
+		fmt.Fprintf(&b, "%-36s %s\n", "mounts", s.MountedBy())
 	}
 	abi := "none"
 	if s.ABI > 0 {

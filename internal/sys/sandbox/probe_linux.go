@@ -124,7 +124,7 @@ func (b *Box) probeBwrap(ctx context.Context, cfg Config, st *Status) error {
 	if err = b.tryProfile(ctx, cfg, Full, st); err == nil {
 		return nil
 	}
-	st.Mounts, st.Checks = false, nil
+	st.Mounts, st.Checks, st.Slow = false, nil, oneReason(err)
 	return b.tryProfile(ctx, cfg, Full, st)
 }
 
