@@ -43,7 +43,7 @@ func commands() []command {
 		{Command{"cost", "", "show what was used and what it cost"}, true, cmdCost},
 		{Command{"sandbox", "[restore [NUMBER]]", "show how commands are confined, or bring back what was put aside"}, true, cmdSandbox},
 		{Command{"status", "", "show where settings come from and what is enforced"}, true, cmdStatus},
-		{Command{"compact", "[FOCUS]", "summarise the conversation to free the context window"}, false, cmdCompact},
+		{Command{"compact", "[FOCUS | --review [FOCUS] | --apply | --discard | --undo]", "summarise the conversation to free the context window; look at the summary first, or take it back"}, false, cmdCompact},
 		{Command{"clear", "", "begin a new conversation"}, false, cmdClear},
 		{Command{"resume", "ID", "go on with an earlier conversation"}, false, cmdResume},
 		{Command{"branch", "", "go on in a copy of this conversation"}, false, cmdBranch},

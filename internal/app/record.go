@@ -11,11 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
-	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/feature/shaping"
 	"github.com/myelin-agent/myelin/internal/feature/task"
@@ -261,23 +259,6 @@ func (s *Session) keep(kind, key string, data any) {
 	}
 }
 
-// compacted sees to what a compaction changes: the border in the transcript, what was read, what
-// the classifier remembers.
-func (s *Session) compacted(v engine.View) {
-	b := transcript.Boundary{Trigger: "auto"}
-	for _, e := range v.Events {
-		if c, ok := e.(proto.Compacted); ok {
-			b.Trigger, b.PreTokens, b.PostTokens, b.FirstKept = c.Trigger, c.PreTokens, c.PostTokens, c.Tail
-		}
-	}
-	s.rooms.transcript().Boundary(b)
-	s.rooms.scope.Reads.Clear()
-	s.rooms.instructions.reload()
-	s.rooms.part.permission.Set(func(p *permission.State) *permission.State { return p.NewContent(true) })
-	s.rooms.source = "compact"
-	s.later(s.startHooks(s.ctx).Context...)
-}
-
 // remember keeps the conversation for the classifier's eyes.
 func (s *Session) remember(history []msg.Message) {
 	s.sceneMu.Lock()
@@ -289,33 +270,6 @@ func (s *Session) noteForClassifier(notes []string) {
 	s.sceneMu.Lock()
 	defer s.sceneMu.Unlock()
 	s.classifierNotes = append(s.classifierNotes, notes...)
-}
-
-// cmdCompact summarises the conversation now.
-func cmdCompact(ctx context.Context, s *Session, args string) (string, error) {
-	if flagged(s.rooms.settings.env(), "DISABLE_COMPACT") {
-		return "", errors.New("/compact is switched off by DISABLE_COMPACT")
-	}
-	model, opts := s.modelNow()
-	s.rooms.events.Emit(proto.Compacting{Active: true})
-	view, err := s.rooms.shaper.Compact(ctx, s.history, shaping.Request{Trigger: shaping.TriggerManual, Focus: args, Model: model.Info(), Options: opts})
-	if err != nil {
-		s.rooms.events.Emit(proto.Compacting{Error: err.Error()})
-		return "", fmt.Errorf("compact: %w; the conversation is as it was", err)
-	}
-	s.compacted(view)
-	s.rooms.events.Emit(proto.Compacting{})
-	for _, e := range view.Events {
-		s.rooms.events.Emit(e)
-	}
-	for _, m := range view.Records {
-		if err := s.rooms.record(ctx, m); err != nil {
-			return "", err
-		}
-		s.rooms.events.Emit(proto.Message{Message: m})
-	}
-	s.history = view.History
-	return "", nil
 }
 
 // cmdClear begins a new conversation under another id.

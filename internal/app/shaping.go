@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/myelin-agent/myelin/internal/app/gate"
+	"github.com/myelin-agent/myelin/internal/app/summary"
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
@@ -48,31 +48,13 @@ func (s *Session) shapingConfig() shaping.Config {
 			}
 			return strings.Join(o.Plain, "\n"), nil
 		},
-		Restore: s.restored, Stages: s.stages, Auto: s.autoCompact, Repeatable: s.repeatable, Hidden: s.rooms.scope.Reads.Unshown,
+		Restore:    s.restored,
+		Stages:     func() shaping.Stages { return summary.Stages(s.rooms.settings.now()) },
+		Auto:       func() shaping.Auto { return summary.Auto(s.rooms.settings.now(), s.rooms.settings.env()) },
+		Repeatable: s.repeatable, Hidden: s.rooms.scope.Reads.Unshown,
 		After: func(ctx context.Context, trigger, summary string) {
 			s.rooms.hooks.Fire(ctx, hook.Event{Name: hook.PostCompact, Match: compactTrigger(trigger), Fields: map[string]any{"trigger": compactTrigger(trigger), "compact_summary": summary}})
 		},
-	}
-}
-
-// stages are the stages of shaping that the settings leave on.
-func (s *Session) stages() shaping.Stages {
-	state := s.rooms.settings.now()
-	on := func(name, otherwise string) bool { return setting(state, "shaping."+name, otherwise) == "on" }
-	out := shaping.Stages{Budget: on("budget", "on"), Snip: on("snip", "off"), Microcompact: on("microcompact", "on"), Collapse: on("collapse", "on")}
-	if minutes := setting(state, "shaping.microcompactAfter", 0.0); minutes != 0 {
-		out.ColdAfter = time.Duration(minutes * float64(time.Minute))
-	}
-	return out
-}
-
-// autoCompact says when the conversation is compacted unasked.
-func (s *Session) autoCompact() shaping.Auto {
-	state, env := s.rooms.settings.now(), s.rooms.settings.env()
-	return shaping.Auto{
-		Off:     !setting(state, "autoCompactEnabled", true) || flagged(env, "DISABLE_AUTO_COMPACT") || flagged(env, "DISABLE_COMPACT"),
-		Window:  setting(state, "autoCompactWindow", 0),
-		Percent: numbered(env, "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", 0),
 	}
 }
 
@@ -92,26 +74,11 @@ func compactTrigger(trigger string) string {
 
 // restored is what stands behind a summary: the live state the model would otherwise have lost.
 func (s *Session) restored(context.Context) ([]msg.Block, error) {
-	var texts []string
-	if s.rooms.rights.planning() {
-		texts = append(texts, "Plan mode is still on; the plan file is "+s.rooms.rights.planFile()+".")
-	}
-	if items := s.rooms.part.todo.Get().Events().Items; len(items) > 0 {
-		text := "The todo list as it stands:"
-		for _, it := range items {
-			text += fmt.Sprintf("\n- %s [%s] %s", it.ID, it.Status, it.Subject)
-		}
-		texts = append(texts, text)
-	}
-	if living := s.rooms.part.task.Get().Living(); len(living) > 0 {
-		text := "Running in the background:"
-		for _, t := range living {
-			text += fmt.Sprintf("\n- %s (%s): %s, output in %s", t.ID, t.Kind, t.Description, t.OutputFile)
-		}
-		texts = append(texts, text)
-	}
-	if text := s.rooms.rights.notes.Announce(); text != "" {
-		texts = append(texts, text)
-	}
-	return gate.Reminders(texts), nil
+	r := s.rooms
+	fill := fillOf(r.part.shaping.Get())
+	return gate.Reminders(summary.Live{
+		Mode: r.rights.mode(), PlanFile: r.rights.planFile(), Planning: r.rights.planning(), Todos: r.part.todo.Get().Events().Items,
+		Tasks: r.part.task.Get().Living(), Notes: r.rights.notes.Announce(), Reads: r.scope.Reads.Recent(),
+		MayRead: func(path string) bool { return !hides(r.gate, path) }, Room: min(fill.Window/10, fill.Used/4),
+	}.Texts()), nil
 }

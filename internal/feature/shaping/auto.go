@@ -7,6 +7,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/engine"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/store"
 )
 
 // Auto says when a conversation is compacted without being asked.
@@ -105,7 +106,7 @@ func (s *Shaper) auto(ctx context.Context, history []msg.Message, p engine.Press
 	}
 	if s.thrashing() {
 		what, tokens := s.largest(history, p)
-		s.switchOff()
+		switchOff(s.cfg.State)
 		return engine.View{Events: s.once("thrash", fmt.Sprintf(
 			"The context window was full again right after %d compactions. The largest item is %s (about %d tokens). Automatic compaction is off until /compact or /clear.", maxThrash, what, tokens))}, false
 	}
@@ -140,11 +141,12 @@ func (s *Shaper) thrashing() bool {
 	return s.thrash >= maxThrash
 }
 
-func (s *Shaper) switchOff() {
-	if s.cfg.State == nil {
+// switchOff ends compaction by itself.
+func switchOff(state store.Slice[State]) {
+	if state == nil {
 		return
 	}
-	s.cfg.State.Set(func(prev *State) *State {
+	state.Set(func(prev *State) *State {
 		next := *prev
 		next.AutoOff = true
 		return &next

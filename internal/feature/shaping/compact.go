@@ -26,6 +26,7 @@ var (
 	ErrNoSaving  = errors.New("the summary would not make the conversation smaller")
 	ErrForbidden = errors.New("it was forbidden") // by Config.Before
 	ErrRunning   = errors.New("a compaction is running already")
+	errStale     = errors.New("the conversation no longer holds what the summary stands for")
 	errNoSummary = errors.New("the model gave no summary")
 )
 
@@ -36,6 +37,9 @@ type Request struct {
 	Model   provider.Info // who writes it
 	Options provider.Options
 	Used    int // tokens of the last answer's usage; 0: estimated
+	// Summary is the summary, when the person has it already; it stands for everything up to the
+	// message with the id Upto. Empty: the model writes it.
+	Summary, Upto string
 }
 
 // keptShare is the part of the window, in hundredths, that messages kept as they are may fill.
@@ -106,7 +110,7 @@ func (s *Shaper) end() {
 
 // count keeps the score of compactions.
 func (s *Shaper) count(err error) {
-	if s.cfg.State == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrNothing) || errors.Is(err, ErrForbidden) {
+	if s.cfg.State == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrNothing) || errors.Is(err, ErrForbidden) || errors.Is(err, errStale) {
 		return
 	}
 	s.cfg.State.Set(func(prev *State) *State {
@@ -124,21 +128,7 @@ func (s *Shaper) count(err error) {
 
 func (s *Shaper) compact(ctx context.Context, history []msg.Message, r Request) (engine.View, error) {
 	started := s.cfg.Now()
-	cut := s.divide(history, r)
-	if cut.at == 0 {
-		return engine.View{}, ErrNothing
-	}
-	extra := ""
-	if s.cfg.Before != nil {
-		var err error
-		if extra, err = s.cfg.Before(ctx, r.Trigger, r.Focus); err != nil {
-			return engine.View{}, fmt.Errorf("%w: %w", ErrForbidden, err)
-		}
-	}
-	if s.cfg.Ask == nil {
-		return engine.View{}, errors.New("no model can be asked for a summary")
-	}
-	text, err := s.summary(ctx, history[:cut.at], r, extra)
+	text, cut, err := written(ctx, s, history, r)
 	if err != nil {
 		return engine.View{}, err
 	}
@@ -174,11 +164,53 @@ func (s *Shaper) compact(ctx context.Context, history []msg.Message, r Request) 
 	if len(kept) > 0 {
 		boundary.Tail = kept[0].ID
 	}
+	events := []proto.EventBody{boundary}
+	if text == lastSummary(history) {
+		events = append(events, proto.Notice{Level: "warning", Key: "context", Text: "The summary repeats the last one word for word: what was said since may be missing in it. /compact --undo takes it back."})
+	}
 	shown := s.view(next, engine.Pressure{Model: r.Model, Options: r.Options})
-	return engine.View{
-		Messages: shown.messages, History: next, Records: records, Freed: true,
-		Events: []proto.EventBody{boundary},
-	}, nil
+	return engine.View{Messages: shown.messages, History: next, Records: records, Freed: true, Events: events}, nil
+}
+
+// Draft is the summary that Compact would put into effect, and the id of the last message that it
+// stands for. Nothing changes.
+func (s *Shaper) Draft(ctx context.Context, history []msg.Message, r Request) (text, upto string, err error) {
+	if !s.begin() {
+		return "", "", ErrRunning
+	}
+	defer s.end()
+	text, cut, err := written(ctx, s, history, r)
+	if err != nil {
+		return "", "", fmt.Errorf("summarise the conversation: %w", err)
+	}
+	return text, history[cut.at-1].ID, nil
+}
+
+// written is the summary, by the model or as it was given, and what it stands for.
+func written(ctx context.Context, s *Shaper, history []msg.Message, r Request) (string, division, error) {
+	if r.Summary != "" {
+		at := slices.IndexFunc(history, func(m msg.Message) bool { return m.ID == r.Upto })
+		if at < 0 {
+			return "", division{}, errStale
+		}
+		return r.Summary, division{at + 1, -1}, nil
+	}
+	cut := s.divide(history, r)
+	if cut.at == 0 {
+		return "", cut, ErrNothing
+	}
+	extra := ""
+	if s.cfg.Before != nil {
+		var err error
+		if extra, err = s.cfg.Before(ctx, r.Trigger, r.Focus); err != nil {
+			return "", cut, fmt.Errorf("%w: %w", ErrForbidden, err)
+		}
+	}
+	if s.cfg.Ask == nil {
+		return "", cut, errors.New("no model can be asked for a summary")
+	}
+	text, err := s.summary(ctx, history[:cut.at], r, extra)
+	return text, cut, err
 }
 
 // division says where a conversation is cut: messages before at are summarised, the rest is kept.
@@ -352,6 +384,31 @@ func (s *Shaper) summaryBudget(r Request) int {
 	return max(s.bytes(r.Model, free), 4000)
 }
 
+// lastSummary is the text of the summary that a conversation begins with; empty: it has none.
+func lastSummary(history []msg.Message) string {
+	if len(history) == 0 || history[0].Origin != msg.FromSummary || len(history[0].Content) == 0 {
+		return ""
+	}
+	return strings.TrimPrefix(msg.TextOf(history[0].Content[:1]), continued)
+}
+
+// repeats reports whether a text of some length says a few lines, or a few words, again and again.
+func repeats(text string) bool {
+	for _, pieces := range [][]string{strings.Split(text, "\n"), strings.Fields(text)} {
+		said, distinct := 0, map[string]bool{}
+		for _, p := range pieces {
+			if p = strings.TrimSpace(p); p != "" {
+				said++
+				distinct[p] = true
+			}
+		}
+		if said >= 60 && len(distinct)*20 < said {
+			return true
+		}
+	}
+	return false
+}
+
 // summaryText takes the summary out of an answer.
 func summaryText(blocks []msg.Block) (string, error) {
 	for _, b := range blocks {
@@ -360,8 +417,11 @@ func summaryText(blocks []msg.Block) (string, error) {
 		}
 	}
 	text := strings.TrimSpace(msg.TextOf(blocks))
-	if text == "" {
+	switch {
+	case text == "":
 		return "", fmt.Errorf("%w: its answer was empty", errNoSummary)
+	case repeats(text):
+		return "", fmt.Errorf("%w: its answer repeats itself over and over", errNoSummary)
 	}
 	return text, nil
 }

@@ -516,3 +516,34 @@ func TestNothingToCompact(t *testing.T) {
 		}
 	}
 }
+
+// TestKF059_ASummaryThatRepeats: one that says the same over and over leaves the conversation as it was;
+// one that says what the last one said, word for word, is told.
+func TestKF059_ASummaryThatRepeats(t *testing.T) {
+	again := append([]msg.Message{{ID: "s", Role: msg.User, Origin: msg.FromSummary, Content: []msg.Block{msg.Text{Text: continued + "THE SUMMARY"}}}}, longTalk()...)
+	for name, c := range map[string]struct {
+		text    string
+		history []msg.Message
+		failed  string
+	}{
+		"lines over and over": {strings.Repeat("I will now summarise.\nThe goal is this.\n", 100), longTalk(), "repeats itself"},
+		"words over and over": {strings.Repeat("and so on ", 200), longTalk(), "repeats itself"},
+		"the last one":        {"THE SUMMARY", again, ""}, // told
+		"another one":         {"1. Goal: mend the build.\n2. Decisions: none.", again, ""},
+	} {
+		slice := stateSlice()
+		s := New(Config{State: slice, Ask: func(context.Context, provider.Request) ([]msg.Block, error) {
+			return []msg.Block{msg.Text{Text: c.text}}, nil
+		}})
+		view, err := s.Compact(t.Context(), append(c.history, person("q", "go on")), Request{Trigger: TriggerAuto, Model: model(200_000)})
+		if c.failed == "" {
+			if err != nil || (len(view.Events) == 4) != (c.text == "THE SUMMARY") {
+				t.Errorf("%s: %v, %+v", name, err, view.Events)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.failed) || view.History != nil || slice.Get().FailuresInRow != 1 || len(view.Events) != 2 {
+			t.Errorf("%s: %v, %+v, %+v", name, err, view, slice.Get())
+		}
+	}
+}
