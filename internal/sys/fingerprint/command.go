@@ -55,10 +55,11 @@ type finder struct {
 
 // scope is where a piece of text stands.
 type scope struct {
-	dirs  []string          // where it may run; the first is where it begins
-	self  string            // the script it stands in; empty: none
-	vars  map[string]string // set by the text, over the environment
-	path  string            // PATH
+	dirs  []string            // where it may run; the first is where it begins
+	self  string              // the script it stands in; empty: none
+	vars  map[string]string   // set by the text, over the environment
+	loops map[string][]string // variables that go through a list
+	path  string              // PATH
 	depth int
 }
 
@@ -141,6 +142,7 @@ func (f *finder) text(text string, at scope) {
 	for i := range account.Parts {
 		f.prepare(&account.Parts[i], &at)
 	}
+	at.loops = loops(f, text, at)
 	fed := false
 	for i := range account.Parts {
 		if p := &account.Parts[i]; len(p.Words) > 0 {
@@ -189,10 +191,14 @@ func (f *finder) fed(p *shellsyntax.Part, at scope) bool {
 func (f *finder) reads(parts []shellsyntax.Part, at scope) {
 	for i := range parts {
 		for _, u := range parts[i].Uses {
-			if u.Intent != shellsyntax.Read || u.Unknown || u.Glob || u.Below {
+			if u.Intent != shellsyntax.Read || u.Unknown || u.Below {
 				continue
 			}
-			for _, path := range at.paths(u.Path) {
+			paths := at.paths(u.Path)
+			if u.Glob {
+				paths = listed(u.Path, at)
+			}
+			for _, path := range paths {
 				if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
 					f.track(path)
 				}
@@ -250,6 +256,9 @@ func (f *finder) part(p *shellsyntax.Part, at scope) {
 			continue
 		}
 		first = form.At
+		if looped(f, p, form.At, at) {
+			continue
+		}
 		if words[form.At] == "" {
 			f.cannot("which program " + visible.ExactLine(p.Source) + " runs")
 			continue
@@ -321,6 +330,6 @@ func (at scope) name(text string) string {
 
 // inside is the scope of a script that is run from here.
 func (at scope) inside(script string) scope {
-	at.self, at.depth, at.vars = script, at.depth+1, map[string]string{}
+	at.self, at.depth, at.vars, at.loops = script, at.depth+1, map[string]string{}, nil
 	return at
 }

@@ -137,6 +137,56 @@ func TestKF145_WhatACommandLeadsTo(t *testing.T) {
 	}
 }
 
+// What is not named but listed: by a pattern, a loop, a folder, the packages of a module, the imports of a text.
+func TestKF145_WhatIsListed(t *testing.T) {
+	root := tree(t, map[string]string{
+		"go.mod": "module example.test/m\n", "tools/h/main.go": "package main\n\nimport (\n\t\"fmt\"\n\tx \"example.test/m/inner\" // ours\n\t\"dep.test/v\"\n)\n", "tools/h/asm.s": "",
+		"inner/inner.go": "package inner\nimport \"example.test/m/deeper\"\n", "deeper/d.go": "package deeper\n", "vendor/dep.test/v/v.go": "package v\n", "other/o.go": "package other\n",
+		"hooks.d/a.sh*": "#!/bin/sh\n. ./lib.sh\n", "hooks.d/b*": "#!/usr/bin/env python3\nimport helper\n", "lib.sh": "", "data/d.py": "", "foo.py": "import bar\n", "bar.py": "", "more/late.py": "", "conf.d/1.sh": "", "part.js": "",
+	})
+	for _, c := range []struct {
+		text      string
+		want, not []string
+	}{
+		{`go run ./tools/h --flag`, []string{"tools/h/main.go", "tools/h/asm.s", "inner/inner.go", "deeper/d.go", "vendor/dep.test/v/v.go", "go.mod"}, []string{"other/o.go"}},
+		{`go run tools/h/main.go`, []string{"tools/h/main.go", "inner/inner.go"}, nil},
+		{`cd tools && go run -tags x ./h`, []string{"tools/h/main.go"}, nil},
+		{`go test ./...`, []string{"other/o.go", "deeper/d.go"}, nil},
+		{`go -C tools run ./h`, []string{"tools/h/main.go"}, nil},
+		{`go -C tools version`, nil, []string{"tools/h/main.go"}},
+		{`for f in hooks.d/*; do "$f"; done`, []string{"hooks.d/a.sh", "hooks.d/b", "lib.sh", "hooks.d/helper.py"}, nil},
+		{`for f in hooks.d/*.sh; do [ -x "$f" ] && sh -e "${f}" x; done`, []string{"hooks.d/a.sh", "lib.sh"}, []string{"hooks.d/b"}},
+		{`D=hooks.d; for f in "$D"/*; do . "$f"; done`, []string{"hooks.d/a.sh"}, nil},
+		{`for f in data/*; do cat "$f"; ruff check $f; done`, nil, []string{"data/d.py"}},
+		{`for name in a.sh b; do ./hooks.d/$name; done`, []string{"hooks.d/a.sh", "hooks.d/b"}, nil},
+		{`run-parts hooks.d`, []string{"hooks.d/a.sh", "hooks.d/b"}, nil},
+		{`cat conf.d/*.sh | sh`, []string{"conf.d/1.sh"}, nil},
+		{`. conf.d/*.sh`, []string{"conf.d/1.sh"}, nil},
+		{`python3 -c "import foo"`, []string{"foo.py", "bar.py", "foo/__init__.py"}, nil},
+		{`python3 -W ignore -c "import sys; from foo import x"`, []string{"foo.py", "bar.py"}, nil},
+		{`python3 -Ic "x = 1; import foo"`, []string{"foo.py"}, nil},
+		{`node -e "require('./part')"`, []string{"part.js"}, nil},
+	} {
+		got := command(root, c.text, "PYTHONPATH="+root+"/more").Inputs()
+		for _, name := range c.want {
+			if !slices.Contains(got.Files, filepath.Join(root, name)) {
+				t.Errorf("%s: %s is not among %q", c.text, name, got.Files)
+			}
+		}
+		for _, name := range c.not {
+			if slices.Contains(got.Files, filepath.Join(root, name)) {
+				t.Errorf("%s: %s is among %q", c.text, name, got.Files)
+			}
+		}
+		if text := strings.Join(got.Unknown, "\n"); strings.Contains(text, "which program") || strings.Contains(text, "which script") {
+			t.Errorf("%s: %s", c.text, text)
+		}
+	}
+	if got := command(root, `python3 -c "import late"`, "PYTHONPATH="+root+"/more").Inputs(); !slices.Contains(got.Files, root+"/more/late.py") {
+		t.Errorf("PYTHONPATH: %q", got.Files)
+	}
+}
+
 func TestKF145_WhatAShellIsFed(t *testing.T) {
 	for _, text := range []string{"sh < cmd.txt", "cat cmd.txt | sh", "$(cat cmd.txt)", "eval \"$(cat cmd.txt)\"", "eval `cat cmd.txt`", "bash -s x < cmd.txt", "python3 - < cmd.txt", "cat cmd.txt | xargs -n1 sh -c"} {
 		root := tree(t, map[string]string{"cmd.txt": "true\n"})
@@ -176,16 +226,17 @@ func TestKF145_OnlyWhatOthersMayWrite(t *testing.T) {
 func TestKF145_WhatCannotBeKnownIsSaid(t *testing.T) {
 	root := tree(t, project)
 	for text, want := range map[string]string{
-		`"$NOBODY" x`:                 "which program",
-		`python3 -c 'import x'`:       "as text",
-		`npm run lint`:                "node_modules",
-		`pre-commit run`:              "example.test",
-		`ruby scripts/lib.sh`:         "what " + root + "/scripts/lib.sh loads",
-		`sh "$(mktemp)"`:              "which script",
-		`if then`:                     "cannot be read",
-		`make -f "$(pick)"`:           "",
-		`pytest -q`:                   "what pytest loads",
-		`eval "$(curl example.test)"`: "",
+		`"$NOBODY" x`:                        "which program",
+		`perl -e 'require x'`:                "as text",
+		`for f in $(pick); do sh "$f"; done`: "goes through",
+		`npm run lint`:                       "node_modules",
+		`pre-commit run`:                     "example.test",
+		`ruby scripts/lib.sh`:                "what " + root + "/scripts/lib.sh loads",
+		`sh "$(mktemp)"`:                     "which script",
+		`if then`:                            "cannot be read",
+		`make -f "$(pick)"`:                  "",
+		`pytest -q`:                          "what pytest loads",
+		`eval "$(curl example.test)"`:        "",
 	} {
 		got := command(root, text).Inputs().Unknown
 		if want != "" && !strings.Contains(strings.Join(got, "\n"), want) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -95,9 +96,13 @@ func (f *finder) interpreted(lang language, args []string, at scope) {
 			return
 		case lang == shellText && strings.HasPrefix(arg, "-") && strings.Contains(arg, "c") && !strings.HasPrefix(arg, "--"):
 			return // the text is a part of its own
-		case lang != shellText && (arg == "-c" || arg == "-e" || arg == "--eval" || arg == "-p"):
-			f.cannot("what a program given to an interpreter as text loads")
+		case lang != shellText && (arg == "-c" || arg == "-e" || arg == "--eval" || arg == "-p" || lang == pythonText && shortWith(arg, "c")):
+			if i+1 < len(args) {
+				textGiven(f, lang, args[i+1], at)
+			}
 			return
+		case lang == pythonText && (arg == "-W" || arg == "-X"):
+			i++
 		case takesFile[arg] && i+1 < len(args):
 			i++
 			f.scripts(args[i], lang, at)
@@ -111,6 +116,11 @@ func (f *finder) interpreted(lang language, args []string, at scope) {
 	}
 }
 
+// shortWith says of a word that it is some options of one letter, the last of which is the one named.
+func shortWith(arg, last string) bool {
+	return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.HasSuffix(arg, last)
+}
+
 // takesFile are options of interpreters whose value is code.
 var takesFile = map[string]bool{
 	"-r": true, "--require": true, "--import": true, "--loader": true, "--rcfile": true, "--init-file": true, "-f": true, "--file": true,
@@ -119,7 +129,11 @@ var takesFile = map[string]bool{
 
 // scripts tracks and follows a script by a name that may be relative.
 func (f *finder) scripts(name string, lang language, at scope) {
-	for _, path := range at.paths(name) {
+	paths := at.paths(name)
+	if isPattern(name) {
+		paths = append(paths, listed(name, at)...)
+	}
+	for _, path := range paths {
 		f.track(path)
 		f.script(path, lang, at)
 	}
@@ -201,6 +215,11 @@ var pythonImport = sync.OnceValue(func() *regexp.Regexp {
 // pythonImports follows modules that lie in the folders Python looks in first. A name that is not
 // there is tracked too: a file of that name would be taken before the library's.
 func (f *finder) pythonImports(text string, dirs []string, at scope) {
+	for _, dir := range filepath.SplitList(f.env["PYTHONPATH"]) {
+		if !slices.Contains(dirs, dir) && filepath.IsAbs(dir) {
+			dirs = append(slices.Clone(dirs), dir)
+		}
+	}
 	for _, m := range pythonImport().FindAllStringSubmatch(text, 2000) {
 		from := dirs
 		if m[1] != "" { // relative to the module's own package

@@ -56,6 +56,12 @@ func (f *finder) step(name string, args []string, at scope) {
 		f.node(args, dirs, at)
 		return
 	}
+	switch name {
+	case "run-parts":
+		folderOfScripts(f, args, at)
+	case "go":
+		goPackages(f, args, at)
+	}
 	files, ok := definers[name]
 	if name == "gradlew" {
 		files, ok = definers["gradle"], true
