@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/app/conversation"
+	"github.com/myelin-agent/myelin/internal/app/tasks"
+	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/task"
 )
@@ -25,7 +27,7 @@ type Command struct {
 type command struct {
 	Command
 	now bool // may run beside a turn: it only reads, or sets what the next call or round looks at
-	run func(ctx context.Context, s *Session, args string) (string, error)
+	run func(ctx context.Context, r *rooms, args string) (string, error)
 }
 
 // commands is the list of slash commands, in the order of /help.
@@ -50,15 +52,6 @@ func commands() []command {
 	}
 }
 
-// Commands lists the slash commands of a session.
-func (s *Session) Commands() []Command {
-	var out []Command
-	for _, c := range commands() {
-		out = append(out, c.Command)
-	}
-	return out
-}
-
 func findCommand(name string) (command, bool) {
 	for _, c := range commands() {
 		if c.Name == name {
@@ -68,20 +61,30 @@ func findCommand(name string) (command, bool) {
 	return command{}, false
 }
 
-// runCommand carries a command out and tells what it printed.
-func (s *Session) runCommand(ctx context.Context, name, args string) {
+// commandOf takes a prompt apart that is a slash command; nil: it is none.
+func commandOf(r *rooms, p proto.Prompt) *conversation.Command {
+	if p.Literal || len(p.Content) != 1 {
+		return nil
+	}
+	t, isText := p.Content[0].(msg.Text)
+	if !isText || !strings.HasPrefix(t.Text, "/") {
+		return nil
+	}
+	name, args, _ := strings.Cut(strings.TrimSpace(t.Text[1:]), " ")
 	c, ok := findCommand(name)
 	if !ok {
-		return // only listed commands are taken for commands
+		return nil
 	}
-	text, err := c.run(ctx, s, args)
-	if err != nil {
-		text = err.Error()
-	}
-	s.rooms.events.Emit(proto.LocalOutput{Command: name, Text: text, Error: err != nil})
+	return &conversation.Command{Beside: c.now, Run: func(ctx context.Context) {
+		text, err := c.run(ctx, r, strings.TrimSpace(args))
+		if err != nil {
+			text = err.Error()
+		}
+		r.events.Emit(proto.LocalOutput{Command: name, Text: text, Error: err != nil})
+	}}
 }
 
-func cmdHelp(context.Context, *Session, string) (string, error) {
+func cmdHelp(context.Context, *rooms, string) (string, error) {
 	return table(func(w *tabwriter.Writer) {
 		for _, c := range commands() {
 			fmt.Fprintf(w, "/%s\t%s\t%s\n", c.Name, c.Args, c.Summary)
@@ -90,21 +93,21 @@ func cmdHelp(context.Context, *Session, string) (string, error) {
 	}), nil
 }
 
-func cmdModel(_ context.Context, s *Session, args string) (string, error) {
+func cmdModel(_ context.Context, r *rooms, args string) (string, error) {
 	if args == "" {
-		return s.rooms.part.session.Get().Model, nil
+		return r.part.session.Get().Model, nil
 	}
-	if err := s.rooms.models.setModel(args); err != nil {
+	if err := r.models.setModel(args); err != nil {
 		return "", err
 	}
-	return "Model: " + s.rooms.part.session.Get().Model + ", from the next request on.", nil
+	return "Model: " + r.part.session.Get().Model + ", from the next request on.", nil
 }
 
-func cmdAddDir(_ context.Context, s *Session, args string) (string, error) {
+func cmdAddDir(_ context.Context, r *rooms, args string) (string, error) {
 	if args == "" {
 		return "", errors.New("/add-dir needs a folder")
 	}
-	dir := s.rooms.rights.absolute(args)
+	dir := r.rights.absolute(args)
 	info, err := os.Stat(dir)
 	if err != nil {
 		return "", fmt.Errorf("/add-dir: %w", err)
@@ -112,41 +115,41 @@ func cmdAddDir(_ context.Context, s *Session, args string) (string, error) {
 	if !info.IsDir() {
 		return "", fmt.Errorf("/add-dir: %s is no folder", dir)
 	}
-	s.rooms.rights.grant(proto.PermissionUpdate{Type: "addDirectories", Directories: []string{dir}, Destination: "session"})
+	r.rights.grant(proto.PermissionUpdate{Type: "addDirectories", Directories: []string{dir}, Destination: "session"})
 	text := "Working directory for this session: " + dir
-	if s.rooms.rights.wide(dir) {
+	if r.rights.wide(dir) {
 		text += "\n" + wideDir
 	}
 	return text, nil
 }
 
-func cmdMode(_ context.Context, s *Session, args string) (string, error) {
+func cmdMode(_ context.Context, r *rooms, args string) (string, error) {
 	if args == "" {
-		return s.rooms.rights.mode(), nil
+		return r.rights.mode(), nil
 	}
-	if err := s.rooms.rights.setMode(args); err != nil {
+	if err := r.rights.setMode(args); err != nil {
 		return "", err
 	}
-	return "Permission mode: " + s.rooms.rights.mode(), nil
+	return "Permission mode: " + r.rights.mode(), nil
 }
 
-func cmdTasks(_ context.Context, s *Session, args string) (string, error) {
+func cmdTasks(_ context.Context, r *rooms, args string) (string, error) {
 	verb, ref, _ := strings.Cut(args, " ")
-	switch state := s.rooms.part.task.Get(); verb {
+	switch state := r.part.task.Get(); verb {
 	case "":
-		return s.listTasks(state, s.rooms.clock.now()), nil
+		return listTasks(r.tasks, state, r.clock.now()), nil
 	case "stop", "output", "keep":
 		t, ok := state.Find(strings.TrimSpace(ref))
 		if !ok {
 			return "", fmt.Errorf("%s", state.Unknown(ref))
 		}
 		if verb == "stop" {
-			return "Stopped " + t.ID + ".", s.rooms.tasks.stop(t.ID)
+			return "Stopped " + t.ID + ".", r.tasks.Stop(t.ID)
 		}
 		if verb == "keep" {
-			return s.rooms.tasks.keep(t)
+			return r.tasks.Keep(t)
 		}
-		c, ok := s.rooms.tasks.live.Get(t.ID)
+		c, ok := r.tasks.Live.Get(t.ID)
 		if !ok || c.Output == nil {
 			return "Its output is in " + t.OutputFile, nil
 		}
@@ -156,7 +159,7 @@ func cmdTasks(_ context.Context, s *Session, args string) (string, error) {
 	}
 }
 
-func (s *Session) listTasks(state *task.State, now time.Time) string {
+func listTasks(work *tasks.Tasks, state *task.State, now time.Time) string {
 	all := state.List(nil)
 	if len(all) == 0 {
 		return "Nothing is running."
@@ -167,25 +170,25 @@ func (s *Session) listTasks(state *task.State, now time.Time) string {
 			if t.Ended() {
 				end = t.EndTime
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Kind, t.Status, end.Sub(t.StartTime).Round(time.Second), t.Description, s.rooms.tasks.lastLine(t))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Kind, t.Status, end.Sub(t.StartTime).Round(time.Second), t.Description, work.LastLine(t))
 		}
 	})
 }
 
-func cmdContext(_ context.Context, s *Session, args string) (string, error) {
+func cmdContext(_ context.Context, r *rooms, args string) (string, error) {
 	if what, id, _ := strings.Cut(args, " "); what != "" {
-		return s.contextRemoved(what, strings.TrimSpace(id))
+		return contextRemoved(r, what, strings.TrimSpace(id))
 	}
-	v := s.View()
+	fill := fillOf(r.part.shaping.Get())
 	return table(func(w *tabwriter.Writer) {
-		fmt.Fprintf(w, "used\t%d of %d tokens\t%d%%\n", v.Context.Used, v.Context.Window, 100*v.Context.Used/max(v.Context.Window, 1))
-		for _, it := range s.rooms.part.prompt.Get().Items {
+		fmt.Fprintf(w, "used\t%d of %d tokens\t%d%%\n", fill.Used, fill.Window, 100*fill.Used/max(fill.Window, 1))
+		for _, it := range r.part.prompt.Get().Items {
 			fmt.Fprintf(w, "%s\t%d tokens\t%s\n", it.Label, it.Tokens, it.Path)
 		}
-		for stage, tokens := range s.rooms.part.shaping.Get().Saved {
+		for stage, tokens := range r.part.shaping.Get().Saved {
 			fmt.Fprintf(w, "left out by %s\t%d tokens\t/context --removed\n", stage, tokens)
 		}
-		for _, p := range s.rooms.part.pool.Get().Pool {
+		for _, p := range r.part.pool.Get().Pool {
 			if p.State == "deferred" {
 				fmt.Fprintf(w, "%s\tby name only\t%s\n", p.Name, p.Why)
 			}
@@ -194,13 +197,10 @@ func cmdContext(_ context.Context, s *Session, args string) (string, error) {
 }
 
 // contextRemoved lists what shaping leaves out of requests, or brings an item back.
-func (s *Session) contextRemoved(what, id string) (string, error) {
+func contextRemoved(r *rooms, what, id string) (string, error) {
 	switch {
 	case what == "--removed" && id == "":
-		s.sceneMu.Lock()
-		history := s.sceneMessages
-		s.sceneMu.Unlock()
-		removed := s.rooms.shaper.Removed(s.rooms.part.session.Get().Model, history)
+		removed := r.main.Removed(r.part.session.Get().Model)
 		if len(removed) == 0 {
 			return "Nothing is left out.", nil
 		}
@@ -210,7 +210,7 @@ func (s *Session) contextRemoved(what, id string) (string, error) {
 			}
 		}), nil
 	case what == "--bring-back" && id != "":
-		if !s.rooms.shaper.BringBack(id) {
+		if !r.main.BringBack(id) {
 			return "", fmt.Errorf("/context: nothing with the id %s is left out; /context --removed lists what is", id)
 		}
 		return "It is sent again, from the next request on.", nil
@@ -231,17 +231,4 @@ func table(rows func(*tabwriter.Writer)) string {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
 	return strings.Join(lines, "\n")
-}
-
-func (r *rooms) commandNames() []string {
-	var out []string
-	for _, c := range commands() {
-		out = append(out, c.Name)
-	}
-	return out
-}
-
-// immediate says whether a command may run beside a turn.
-func (r *rooms) immediate(name string) bool {
-	return slices.ContainsFunc(commands(), func(c command) bool { return c.Name == name && c.now })
 }

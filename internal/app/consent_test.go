@@ -251,7 +251,7 @@ func TestLiveRulesOfAutoMode(t *testing.T) {
 	})
 	put(t, st.rooms.settings.places.File("user"), `{"autoMode": {"hard_deny": ["second"]}, "allowedHttpHookUrls": [], "httpHookAllowedEnvVars": ["A"], "env": {"A": "b"}}`)
 	st.rooms.settings.live.Reload(t.Context())
-	if rules := st.rooms.classifier.Rules().HardDeny; len(rules) == 0 || rules[len(rules)-1] != "second" {
+	if rules := st.rooms.models.classifier.Rules().HardDeny; len(rules) == 0 || rules[len(rules)-1] != "second" {
 		t.Errorf("the classifier is told %q", rules)
 	}
 	if l := httpLimits(st.rooms.settings.now()); l.URLs == nil || len(*l.URLs) != 0 || l.Vars == nil || len(*l.Vars) != 1 {

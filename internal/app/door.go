@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/app/inspect"
+	"github.com/myelin-agent/myelin/internal/app/tasks"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/task"
@@ -28,7 +29,7 @@ type Task = task.Task
 // door is where other processes of this user reach the tasks of a running session: a socket in its home
 // that takes one line of JSON and answers with one. It is opened with the first task.
 type door struct {
-	s *Session
+	r *rooms
 
 	mu     sync.Mutex // guards the rest
 	l      net.Listener
@@ -70,16 +71,16 @@ func doorOf(places config.Places, session string) (string, error) {
 func (d *door) open() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.l != nil || d.closed || d.s.rooms.opts.NoPersist {
+	if d.l != nil || d.closed || d.r.opts.NoPersist {
 		return
 	}
-	path, err := doorOf(d.s.rooms.settings.places, d.s.rooms.part.session.Get().ID)
+	path, err := doorOf(d.r.settings.places, d.r.part.session.Get().ID)
 	var l net.Listener
 	if err == nil {
 		l, err = listen(path)
 	}
 	if err != nil {
-		d.s.rooms.events.Emit(proto.Notice{Level: "warning", Key: "door", Text: "Other processes cannot reach the tasks of this session: " + err.Error()})
+		d.r.events.Emit(proto.Notice{Level: "warning", Key: "door", Text: "Other processes cannot reach the tasks of this session: " + err.Error()})
 		return
 	}
 	d.l, d.path = l, path
@@ -149,7 +150,7 @@ func (d *door) receive(conn net.Conn) {
 }
 
 func (d *door) answer(k knock) reply {
-	state := d.s.rooms.part.task.Get()
+	state := d.r.part.task.Get()
 	if k.Op == "tasks" {
 		return reply{Tasks: state.List(nil)}
 	}
@@ -162,20 +163,20 @@ func (d *door) answer(k knock) reply {
 		if t.Ended() {
 			return reply{Error: fmt.Sprintf("task %s has ended already: %s", t.ID, t.Status)}
 		}
-		if err := d.s.rooms.tasks.stop(t.ID); err != nil {
+		if err := d.r.tasks.Stop(t.ID); err != nil {
 			return reply{Error: err.Error()}
 		}
 	case "wait":
-		if c, live := d.s.rooms.tasks.live.Get(t.ID); live {
+		if c, live := d.r.tasks.Live.Get(t.ID); live {
 			select {
 			case <-c.Done:
-			case <-d.s.ctx.Done():
+			case <-d.r.ctx.Done():
 			}
 		}
 	default:
 		return reply{Error: fmt.Sprintf("op %q: expected tasks, wait or stop", k.Op)}
 	}
-	t, _ = d.s.rooms.part.task.Get().Find(t.ID)
+	t, _ = d.r.part.task.Get().Find(t.ID)
 	return reply{Tasks: []Task{t}}
 }
 
@@ -267,7 +268,7 @@ func stopKept(ctx context.Context, o Options, session, id string) (Task, error) 
 	if t.Ended() || t.Service == nil {
 		return Task{}, fmt.Errorf("stop task %s: %w; what it ran ended with the session", id, errNobody)
 	}
-	keptOf(*t.Service).End(0)
+	tasks.KeptOf(*t.Service).End(0)
 	t.Status, t.EndTime, t.Error = task.Killed, time.Now(), "stopped by the user"
 	return t, nil
 }

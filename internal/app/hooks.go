@@ -18,7 +18,7 @@ import (
 // hooks fires the hooks of the settings in force and shows people what these have for them.
 type hooks struct {
 	set      *hook.Hooks
-	watched  *watched
+	watched  *hook.Watched
 	settings *settings
 	events   *events.Stream
 	ctx      context.Context // ends with the session
@@ -41,7 +41,7 @@ func (h *hooks) tell(o hook.Outcome) {
 	if o.Terminal != "" {
 		h.events.Emit(proto.Terminal{Sequence: o.Terminal})
 	}
-	h.watched.ask(o.WatchPaths)
+	h.watched.Ask(o.WatchPaths)
 }
 
 // Fire runs the hooks of an event and shows what they have for the user. While the first question of trust
@@ -64,7 +64,7 @@ func (h *hooks) load(state *config.State) []hook.Problem {
 		ManagedOnly: setting(state, "allowManagedHooksOnly", false), PluginsOnly: pluginsOnly(state, "hooks"), Without: h.settings.goesOn,
 	})
 	h.settings.guarded(wrong)
-	h.watched.name(hook.WatchNames(h.set.Handlers()))
+	h.watched.Name(hook.WatchNames(h.set.Handlers()))
 	return wrong
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/app/conversation"
 	"github.com/myelin-agent/myelin/internal/app/gate"
 	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -204,8 +205,7 @@ func Doctor(ctx context.Context, o Options, tell func(inspect.Check)) error {
 			return s.git().Run(ctx, os.TempDir(), args...)
 		},
 		Model: func(ctx context.Context) (found inspect.Found, warning, err error) {
-			vars, _ := s.live.State().Env()
-			m, warning := newModels(o, s.base.With(vars, false), s.live.State(), nil)
+			m, warning := newModels(o, s, nil)
 			if m == nil {
 				return found, warning, nil
 			}
@@ -231,8 +231,7 @@ func lookForModels(ctx context.Context, o Options) (*models, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	vars, _ := s.live.State().Env()
-	m, err := newModels(o, s.base.With(vars, false), s.live.State(), nil)
+	m, err := newModels(o, s, nil)
 	if err != nil {
 		s.live.Close()
 		return nil, nil, err
@@ -331,7 +330,7 @@ func Recorded(ctx context.Context, o Options, session string) (*State, error) {
 
 // rebuild takes over what a transcript says.
 func (l looked) rebuild(info transcript.Info, loaded *transcript.Loaded) {
-	l.begin(opened{id: info.ID, loaded: loaded})
+	begin(l.rooms, conversation.Opened{ID: info.ID, Loaded: loaded})
 	l.rooms.part.transcript.Set(func(*transcript.State) *transcript.State {
 		return &transcript.State{Path: info.Path, LastID: loaded.LastID, Records: loaded.Records, Bytes: loaded.Bytes}
 	})
@@ -352,7 +351,7 @@ func (l looked) rebuild(info transcript.Info, loaded *transcript.Loaded) {
 	}
 	if l.rooms.part.cost.Get().Total.Requests == 0 { // nothing was noted: what the lines say is all that is known
 		for _, m := range answers {
-			model, _ := l.rooms.modelInfo(m.Model)
+			model, _ := l.rooms.models.info(m.Model)
 			cost.Book(l.rooms.part.cost, cost.Entry{Model: model, Usage: *m.Usage})
 		}
 	}

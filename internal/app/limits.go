@@ -139,7 +139,7 @@ func (l *limits) apply() {
 }
 
 // mayAsk says whether the model may be asked at all: the limits can be had, they let the model
-// through, and no budget is used up. The reason is empty when it may.
+// through. Nil: it may.
 func (l *limits) mayAsk(ctx context.Context, ref string) *proto.Ended {
 	if client := l.client.Load(); client != nil {
 		if err := client.Gate(ctx); err != nil {
@@ -148,9 +148,6 @@ func (l *limits) mayAsk(ctx context.Context, ref string) *proto.Ended {
 	}
 	if why := l.forbiddenModel(ref); why != "" {
 		return &proto.Ended{Reason: "error", Detail: why}
-	}
-	if why := l.spending.UsedUp(); why != "" {
-		return &proto.Ended{Reason: proto.EndBudget, Detail: why}
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func organisation(t *testing.T, settings string, change ...func(*Options)) (*Ses
 	}
 	o := Options{
 		Cwd: t.TempDir(), Env: map[string]string{"HOME": home, "MYELIN_HOME": filepath.Join(home, ".myelin"), "PATH": os.Getenv("PATH")},
-		Settings: `{"sandbox": {"enabled": false}}`, Version: "1.4.0", managed: []string{etc},
+		Sources: Sources{Settings: `{"sandbox": {"enabled": false}}`, managed: []string{etc}}, Version: "1.4.0",
 	}
 	for _, c := range change {
 		c(&o)
@@ -143,7 +143,7 @@ func TestKF114_OnlyAvailableModelsAreAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, opts := s.modelNow(); len(opts.Fallbacks) != 0 {
+	if _, opts := s.rooms.models.round(); len(opts.Fallbacks) != 0 {
 		t.Errorf("takes over: %s", opts.Fallbacks[0].Info().Ref())
 	}
 	if _, err := s.rooms.models.askHook(t.Context(), "anthropic/claude-haiku-4-5", "x"); err == nil || !strings.Contains(err.Error(), "availableModels") {

@@ -11,7 +11,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/myelin-agent/myelin/internal/app/events"
-	"github.com/myelin-agent/myelin/internal/app/gate"
 	"github.com/myelin-agent/myelin/internal/app/notes"
 	"github.com/myelin-agent/myelin/internal/app/pool"
 	"github.com/myelin-agent/myelin/internal/core/msg"
@@ -169,7 +168,7 @@ func (i *instructions) with(call tool.Call, r tool.Result) tool.Result {
 	i.tell(files)
 	for _, f := range files {
 		text := fmt.Sprintf("Contents of %s (%s), which apply to this file:\n\n%s", f.Path, f.Label(), f.Text)
-		r.Content = append(r.Content, gate.Reminders([]string{text})...)
+		r.Content = append(r.Content, msg.Reminders([]string{text})...)
 	}
 	return r
 }
@@ -203,17 +202,17 @@ func (i *instructions) reload() {
 }
 
 // cmdMemory lists the instruction files that are in the context.
-func cmdMemory(ctx context.Context, s *Session, args string) (string, error) {
+func cmdMemory(ctx context.Context, r *rooms, args string) (string, error) {
 	if args != "" {
 		return "", errors.New("/memory takes no arguments; edit the files it lists with an editor")
 	}
-	if _, err := s.rooms.instructions.prompt.Background(ctx); err != nil {
+	if _, err := r.instructions.prompt.Background(ctx); err != nil {
 		return "", err
 	}
-	state := s.rooms.part.memory.Get()
-	kept := table(func(w *tabwriter.Writer) { s.rooms.rights.notes.Report(w) })
+	state := r.part.memory.Get()
+	kept := table(func(w *tabwriter.Writer) { r.rights.notes.Report(w) })
 	if len(state.Files)+len(state.Problems) == 0 {
-		return "No instruction files. CLAUDE.md or AGENTS.md in this folder, or CLAUDE.md in " + s.rooms.settings.places.Home + ", would be loaded.\n" + kept, nil
+		return "No instruction files. CLAUDE.md or AGENTS.md in this folder, or CLAUDE.md in " + r.settings.places.Home + ", would be loaded.\n" + kept, nil
 	}
 	return table(func(w *tabwriter.Writer) {
 		for _, f := range state.Files {

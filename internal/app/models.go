@@ -8,11 +8,11 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/core/store"
-	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
@@ -43,32 +43,34 @@ type models struct {
 	opts    Options
 	ctx     context.Context
 
-	recorder  *record.Recorder
-	recording *record.Recording
+	classifier *permission.Classifier
+	recorder   *record.Recorder
+	recording  *record.Recording
 
 	mu   sync.Mutex // guards open
 	open map[string]provider.Model
+
+	thinking atomic.Pointer[int] // budget in tokens; nil: default
 }
 
-// newModels makes the discovery of a session from settings and environment. run runs helpers and
-// programs that know keys; nil: none is run.
-func newModels(o Options, env config.Environ, state *config.State, run helperRunner) (*models, error) {
+// newModels makes the discovery of a session. It reads settings and environment as they are when a model is
+// looked for, or a key is needed. run runs helpers and programs that know keys; nil: none is run.
+func newModels(o Options, s *settings, run helperRunner) (*models, error) {
 	cfg := discover.Config{
-		Explicit: o.Model, Env: env.Value, Model: setting(state, "model", ""),
-		Overrides:   setting[map[string]string](state, "modelOverrides", nil),
-		Corrections: setting[map[string]json.RawMessage](state, "models", nil),
+		Explicit: o.Model, Env: s.variable, Model: setting(s.now(), "model", ""),
+		Overrides:   func() map[string]string { return setting[map[string]string](s.now(), "modelOverrides", nil) },
+		Corrections: setting[map[string]json.RawMessage](s.now(), "models", nil),
+		KeyHelper:   run.key(s),
+		HasHelper:   func() bool { _, ok := keyHelper(s.now()); return ok },
 		Run: func(ctx context.Context, name string, args ...string) ([]byte, error) {
 			return run.output(ctx, helper{name: "the program for AWS credentials", words: append([]string{name}, args...)})
 		},
 	}
-	client, err := transport.Client(env.Value)
+	client, err := transport.Client(s.variable)
 	if err != nil {
 		return nil, err
 	}
 	cfg.HTTP = client
-	if h, ok := keyHelper(state); ok {
-		cfg.KeyHelper = run.key(h, env)
-	}
 	find, err := discover.New(cfg)
 	if find == nil {
 		return nil, err
@@ -345,4 +347,28 @@ func (m *models) chooseFallbacks(ctx context.Context, warn func(text string)) {
 		next.FallbackModels = refs
 		return &next
 	})
+}
+
+// round is the model of the next round with its options.
+func (m *models) round() (provider.Model, provider.Options) {
+	now := m.session.Get()
+	opts := provider.Options{
+		MaxTokens: m.opts.MaxTokens, UserSetMaximum: m.opts.MaxTokens > 0, Effort: now.Effort, Betas: m.opts.Betas,
+		SessionID: now.ID, NoCache: flagged(m.limits.settings.env(), "DISABLE_PROMPT_CACHING"),
+	}
+	if n := numbered(m.limits.settings.env(), "MYELIN_MAX_OUTPUT_TOKENS", 0); opts.MaxTokens == 0 && n > 0 {
+		opts.MaxTokens, opts.UserSetMaximum = n, true
+	}
+	if budget := m.thinking.Load(); budget != nil {
+		opts.Thinking = *budget
+		if *budget == 0 {
+			opts.Thinking = -1
+		}
+	}
+	for _, ref := range now.FallbackModels {
+		if model := m.ref(ref); model != nil && m.limits.forbiddenModel(ref) == "" {
+			opts.Fallbacks = append(opts.Fallbacks, model)
+		}
+	}
+	return m.now(), opts
 }

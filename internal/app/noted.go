@@ -9,11 +9,11 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 )
 
-// newNotes binds the agent's own notes to the session.
-func newNotes(r *rooms) *notes.Notes {
-	return notes.New(notes.Config{
-		Folder: r.dir, Session: func() string { return r.part.session.Get().ID }, Settings: r.settings.now, Env: r.settings.env,
-		Home: r.settings.places.UserHome, Later: r.session.later, Tell: r.events.Emit, Now: r.clock.now,
+// notesConfig binds the agent's own notes to the session.
+func notesConfig(r *rooms) notes.Config {
+	return notes.Config{
+		Folder: r.folders.dir, Session: func() string { return r.part.session.Get().ID }, Settings: r.settings.now, Env: r.settings.env,
+		Home: r.settings.places.UserHome, Later: func(texts ...string) { r.main.Later(texts...) }, Tell: r.events.Emit, Now: r.clock.now,
 		Plan: func() string {
 			if !r.rights.planning() {
 				return ""
@@ -22,9 +22,9 @@ func newNotes(r *rooms) *notes.Notes {
 		},
 		Project: sync.OnceValue(func() string {
 			if repo, err := gitrepo.Find(r.settings.places.Start); err == nil {
-				return r.shelf().Dir(repo.Main)
+				return shelfOf(r.settings.places).Dir(repo.Main)
 			}
-			return r.shelf().Dir(r.settings.places.Start)
+			return shelfOf(r.settings.places).Dir(r.settings.places.Start)
 		}),
 		MayRead: func(path string) bool { return !hides(r.gate, path) },
 		Known: func(path string) bool {
@@ -34,13 +34,13 @@ func newNotes(r *rooms) *notes.Notes {
 		Ask: func(ctx context.Context, question string) (string, error) {
 			return r.models.askSmall(ctx, provider.LaneMemory, question, "")
 		},
-	})
+	}
 }
 
 // cmdScratchpad shows the notes of this conversation.
-func cmdScratchpad(_ context.Context, s *Session, _ string) (string, error) {
-	if text := s.rooms.rights.notes.Announce(); text != "" {
+func cmdScratchpad(_ context.Context, r *rooms, _ string) (string, error) {
+	if text := r.rights.notes.Announce(); text != "" {
 		return text, nil
 	}
-	return "The scratchpad is empty. It would be " + s.rooms.rights.notes.Places().Scratchpad, nil
+	return "The scratchpad is empty. It would be " + r.rights.notes.Places().Scratchpad, nil
 }

@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/myelin-agent/myelin/internal/app/notes"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/providers/script"
@@ -50,11 +52,15 @@ lanes:
 		o.Settings = `{"sandbox": {"enabled": false}, "autoMemoryDirectory": "` + dir + `"}`
 	})
 	st.rooms.models.given, st.rooms.models.begun = h, h
-	h.ready = func() bool {
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		return len(st.aside) > 0 || len(h.requests) > 1
+	var found atomic.Bool
+	cfg := notesConfig(st.rooms)
+	later := cfg.Later
+	cfg.Later = func(texts ...string) {
+		later(texts...)
+		found.Store(true)
 	}
+	st.rooms.turns.recall = notes.New(cfg).Recall
+	h.ready = func() bool { return found.Load() || len(h.requests) > 1 }
 	st.say("how should I indent this file")
 	if r, _ := st.result(); r.Text != "done" {
 		t.Fatalf("%+v", r)

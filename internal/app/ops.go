@@ -9,14 +9,12 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 )
 
-func (s *Session) setThinking(budget *int) { s.thinking.Store(budget) }
-
 // cmdPermissions lists rules and decisions, or changes the rules of this session.
-func cmdPermissions(_ context.Context, s *Session, args string) (string, error) {
+func cmdPermissions(_ context.Context, r *rooms, args string) (string, error) {
 	verb, rule, _ := strings.Cut(args, " ")
 	switch rule = strings.TrimSpace(rule); verb {
 	case "":
-		return listPermissions(s.rooms), nil
+		return listPermissions(r), nil
 	case "allow", "ask", "deny", "remove":
 		parsed, err := permission.ParseRule(rule)
 		if err != nil {
@@ -25,11 +23,11 @@ func cmdPermissions(_ context.Context, s *Session, args string) (string, error) 
 		value := proto.RuleValue{ToolName: parsed.Tool, RuleContent: parsed.Specifier}
 		if verb == "remove" {
 			for _, b := range []string{"allow", "ask", "deny"} {
-				s.rooms.rights.grant(proto.PermissionUpdate{Type: "removeRules", Behavior: b, Destination: "session", Rules: []proto.RuleValue{value}})
+				r.rights.grant(proto.PermissionUpdate{Type: "removeRules", Behavior: b, Destination: "session", Rules: []proto.RuleValue{value}})
 			}
 			return "Removed from the rules of this session: " + rule, nil
 		}
-		s.rooms.rights.grant(proto.PermissionUpdate{Type: "addRules", Behavior: verb, Destination: "session", Rules: []proto.RuleValue{value}})
+		r.rights.grant(proto.PermissionUpdate{Type: "addRules", Behavior: verb, Destination: "session", Rules: []proto.RuleValue{value}})
 		return fmt.Sprintf("%s for this session: %s", verb, rule), nil
 	}
 	return "", fmt.Errorf("/permissions %s: expected nothing, or allow, ask, deny or remove with a rule", verb)

@@ -12,36 +12,24 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
-	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
 	"github.com/myelin-agent/myelin/internal/sys/gitrepo"
 )
 
-func (s *Session) lastPrompt() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
-}
-
-// remember keeps a prompt in the history of prompts; one that cannot be kept is no reason to stop.
-func (r *rooms) remember(p proto.Prompt) {
-	s := r.session
-	s.mu.Lock()
-	s.last = p.ID
-	s.mu.Unlock()
-	if !s.rooms.opts.Interactive || flagged(r.settings.env(), "MYELIN_SKIP_PROMPT_HISTORY") {
+// queued keeps a prompt in the history of prompts; one that cannot be kept is no reason to stop.
+func queued(r *rooms, p proto.Prompt) {
+	r.hooks.noNotice(idleKey)
+	if !r.opts.Interactive || flagged(r.settings.env(), "MYELIN_SKIP_PROMPT_HISTORY") {
 		return
 	}
-	now := s.rooms.part.session.Get()
-	err := r.history.Add(transcript.Prompt{Text: msg.TextOf(p.Content), Project: now.ProjectRoot, Session: now.ID, Time: s.rooms.clock.now()})
+	now := r.part.session.Get()
+	err := r.turns.history.Add(transcript.Prompt{Text: msg.TextOf(p.Content), Project: now.ProjectRoot, Session: now.ID, Time: r.clock.now()})
 	if err != nil {
-		s.rooms.events.Early(proto.Notice{Level: "warning", Key: "history", Text: err.Error()})
+		r.events.Early(proto.Notice{Level: "warning", Key: "history", Text: err.Error()})
 	}
 }
-
-func (r *rooms) modelInfo(ref string) (provider.Info, bool) { return r.models.info(ref) }
 
 // autoRules are the prose rules of auto mode: of the user, the administrator and --settings alone.
 func autoRules(state *config.State) permission.AutoMode {
@@ -49,8 +37,8 @@ func autoRules(state *config.State) permission.AutoMode {
 }
 
 // branch is the git branch, read from the repository's files.
-func (r *rooms) branch() string {
-	repo, err := gitrepo.Find(r.session.rooms.part.session.Get().Cwd)
+func branch(dir string) string {
+	repo, err := gitrepo.Find(dir)
 	if err != nil {
 		return ""
 	}
@@ -62,14 +50,13 @@ func (r *rooms) branch() string {
 }
 
 // gitStatus is a fresh status for the classifier.
-func (r *rooms) gitStatus(ctx context.Context) string {
-	s := r.session
-	if !s.rooms.consent.trusted() {
+func gitStatus(ctx context.Context, r *rooms) string {
+	if !r.consent.trusted() {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	out, err := s.rooms.programs.git().Run(ctx, s.rooms.part.session.Get().ProjectRoot, "status", "--short", "--branch")
+	out, err := r.programs.git().Run(ctx, r.part.session.Get().ProjectRoot, "status", "--short", "--branch")
 	if err != nil {
 		return ""
 	}
@@ -79,7 +66,7 @@ func (r *rooms) gitStatus(ctx context.Context) string {
 // gitSnapshot is what the system prompt tells of the repository at the start. Git runs only in a
 // folder that is trusted; elsewhere the branch is read from the files.
 func gitSnapshot(r *rooms) string {
-	branch := r.branch()
+	branch := branch(r.part.session.Get().Cwd)
 	if branch == "" || !setting(r.settings.now(), "includeGitInstructions", true) {
 		return ""
 	}
@@ -87,7 +74,7 @@ func gitSnapshot(r *rooms) string {
 	if !r.consent.trusted() {
 		return text
 	}
-	ctx, cancel := context.WithTimeout(r.session.ctx, 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(r.ctx, 500*time.Millisecond)
 	defer cancel()
 	if st, err := r.programs.git().Run(ctx, r.part.session.Get().ProjectRoot, "status", "--short"); err == nil {
 		text += "\nStatus:\n" + orText(strings.TrimRight(string(st), "\n"), "(clean)")
@@ -129,21 +116,21 @@ func listPermissions(r *rooms) string {
 }
 
 // cmdStatus shows where settings come from and what is enforced.
-func cmdStatus(_ context.Context, s *Session, _ string) (string, error) {
-	state := s.rooms.settings.now()
+func cmdStatus(_ context.Context, r *rooms, _ string) (string, error) {
+	state := r.settings.now()
 	return table(func(w *tabwriter.Writer) {
-		now := s.rooms.part.session.Get()
+		now := r.part.session.Get()
 		fmt.Fprintf(w, "session\t%s\n", now.ID)
 		fmt.Fprintf(w, "model\t%s\n", now.Model)
-		fmt.Fprintf(w, "folder\t%s (%s)\n", now.Cwd, s.rooms.part.trust.Get().State)
+		fmt.Fprintf(w, "folder\t%s (%s)\n", now.Cwd, r.part.trust.Get().State)
 		for _, src := range state.Sources {
 			fmt.Fprintf(w, "settings\t%s (%s)\n", src.Path, src.Scope)
 		}
 		for _, p := range state.Errors {
 			fmt.Fprintf(w, "problem\t%s\n", p)
 		}
-		fmt.Fprintf(w, "sandbox\t%s\n", s.rooms.programs.box.Line())
-		if off := s.rooms.part.hook.Get().Disabled; off != "" {
+		fmt.Fprintf(w, "sandbox\t%s\n", r.programs.box.Line())
+		if off := r.part.hook.Get().Disabled; off != "" {
 			fmt.Fprintf(w, "hooks\toff: %s\n", off)
 		}
 	}), nil

@@ -87,7 +87,7 @@ func fiftyRounds(t *testing.T, api fakeapi.API, model string, vars map[string]st
 	for name, value := range vars {
 		env[name] = strings.ReplaceAll(value, "URL", h.URL)
 	}
-	session, err := Open(t.Context(), Options{Cwd: dir, Version: "test", Model: model, Settings: `{"sandbox":{"enabled":false}}`, Env: env})
+	session, err := Open(t.Context(), Options{Cwd: dir, Version: "test", ModelChoice: ModelChoice{Model: model}, Sources: Sources{Settings: `{"sandbox":{"enabled":false}}`}, Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}

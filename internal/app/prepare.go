@@ -17,8 +17,8 @@ func Prepare(ctx context.Context, o Options, tell func(proto.Notice)) error {
 	}
 	close(s.done) // there is no worker
 	events := s.Events(ctx, Reading{})
-	s.setupHooks(ctx)
-	s.startHooks(ctx)
+	s.rooms.turns.setupHooks(ctx)
+	s.rooms.turns.startHooks(ctx)
 	err = s.Close(context.WithoutCancel(ctx))
 	for e := range events {
 		if n, ok := e.Body.(proto.Notice); ok {

@@ -27,11 +27,24 @@ type programs struct {
 	settings *settings
 	session  store.Slice[session.State]
 	scope    *tool.Scope
+	host     *proc.Host  // of everything this session starts
 	owner    *proc.Owner // of commands and hooks
 	box      *confine.Confiner
 	guard    *outside.Guard // of what runs outside of the sandbox
 	finder   proc.Finder    // of programs that are run for the session itself
 	handlers func() []*hook.Handler
+}
+
+// close ends everything that was started.
+func (ps *programs) close() error {
+	ps.host.Close()
+	if ps.box != nil {
+		ps.box.Close()
+	}
+	if ps.guard == nil {
+		return nil
+	}
+	return ps.guard.Close()
 }
 
 // newGuard binds what looks after commands that run outside of the sandbox to the session.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/myelin-agent/myelin/internal/app/conversation"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
@@ -48,7 +49,7 @@ func reactPermission(r *rooms) {
 			if now.Mode == permission.Plan { // what planning ends with must be at hand
 				r.pool.LoadPlanning()
 			}
-			r.session.keep(noteMode, noteMode, string(is))
+			r.main.Keep(conversation.NoteMode, conversation.NoteMode, string(is))
 		}
 		if old.Revision != now.Revision {
 			r.gate.Tightened()
@@ -72,7 +73,7 @@ func reactTask(r *rooms) {
 			}
 			r.door.open()
 			if c.New.Backgrounded {
-				r.session.keep(noteTask, c.New.ID, c.New)
+				r.main.Keep(conversation.NoteTask, c.New.ID, c.New)
 			}
 			if c.Ends() {
 				membership = membership || c.New.Backgrounded
@@ -103,14 +104,14 @@ func taskEnded(r *rooms, t task.Task) {
 		summary += ": " + t.Error
 	}
 	r.events.Emit(proto.TaskEnded{Task: t.Wire(), Summary: summary})
-	if !t.Backgrounded || t.ParentAgentID != "" || r.session.ctx.Err() != nil {
+	if !t.Backgrounded || t.ParentAgentID != "" || r.ctx.Err() != nil {
 		return
 	}
 	text := "<task-notification>\n" + summary + "\ntask id: " + t.ID
 	if t.OutputFile != "" {
 		text += "\noutput: " + t.OutputFile
 	}
-	r.session.owe(msg.Message{Role: msg.User, Origin: msg.FromTask, Content: []msg.Block{msg.Text{Text: text + "\n</task-notification>"}}})
+	r.main.Owe(msg.Message{Role: msg.User, Origin: msg.FromTask, Content: []msg.Block{msg.Text{Text: text + "\n</task-notification>"}}})
 }
 
 // reactSession tells surfaces of model, queue and activity.
@@ -137,7 +138,7 @@ func reactSession(r *rooms) {
 func reactTodo(r *rooms) {
 	r.part.todo.Watch(func(_, now *todo.State) {
 		r.events.Emit(now.Events())
-		r.session.keep(noteTodo, noteTodo, now)
+		r.main.Keep(conversation.NoteTodo, conversation.NoteTodo, now)
 	})
 }
 

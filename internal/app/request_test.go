@@ -26,7 +26,7 @@ func TestFirstRequestIsSmall(t *testing.T) {
 	defer h.Close()
 	dir, home := t.TempDir(), t.TempDir()
 	session, err := Open(t.Context(), Options{
-		Cwd: dir, Answers: true, Version: "test", Model: "anthropic/claude-sonnet-4-5", Settings: `{"sandbox":{"enabled":false}}`,
+		Cwd: dir, Host: Host{Answers: true}, Version: "test", ModelChoice: ModelChoice{Model: "anthropic/claude-sonnet-4-5"}, Sources: Sources{Settings: `{"sandbox":{"enabled":false}}`},
 		Env: map[string]string{"HOME": home, "PATH": "/usr/bin:/bin", "ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": h.URL},
 	})
 	if err != nil {

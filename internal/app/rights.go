@@ -42,7 +42,7 @@ type rights struct {
 
 // mode is the permission mode in its outward name.
 func (r *rights) mode() string {
-	return string(permission.Outward(r.permission.Get().Mode, permission.Default))
+	return outward(r.permission.Get())
 }
 
 // setMode changes the permission mode. The error is a sentence that names it.
@@ -331,4 +331,9 @@ func (r *rights) mayStand(dir string) bool {
 		}
 	}
 	return false
+}
+
+// outward is the permission mode in its outward name.
+func outward(p *permission.State) string {
+	return string(permission.Outward(p.Mode, permission.Default))
 }

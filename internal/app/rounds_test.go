@@ -73,8 +73,8 @@ func (s *roundServer) play(t *testing.T, turns int, record string) {
 		env[name] = strings.ReplaceAll(value, "URL", h.URL)
 	}
 	session, err := Open(t.Context(), Options{
-		Cwd: dir, Version: "test", Model: s.wire.Model, Env: env, Record: record,
-		Settings: `{"sandbox":{"enabled":false},"autoCompactEnabled":false}`,
+		Cwd: dir, Version: "test", ModelChoice: ModelChoice{Model: s.wire.Model, Record: record}, Env: env,
+		Sources: Sources{Settings: `{"sandbox":{"enabled":false},"autoCompactEnabled":false}`},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -30,15 +30,19 @@ func HelperMain() (code int, handled bool) {
 
 // newConfiner binds the shell sandbox to the session.
 func newConfiner(r *rooms) *confine.Confiner {
-	p := r.settings.places
 	return confine.New(confine.Given{
 		Scene: confine.Scene{
-			Config: r.settings.now, Env: r.settings.env, Places: p, State: r.part.permission, Policy: func() permission.Policy { return r.gate.Policy() }, DropIn: r.opts.DropIn,
-			Temp: r.temp, SessionDir: r.dir, ProjectKey: func() string { return filepath.Base(r.part.session.Get().ProjectDir) },
+			Config: r.settings.now, Env: r.settings.env, Places: r.settings.places, State: r.part.permission,
+			Policy: func() permission.Policy { return r.gate.Policy() }, DropIn: r.opts.DropIn, Temp: r.folders.temp, SessionDir: r.folders.dir,
+			ProjectKey: func() string { return filepath.Base(r.part.session.Get().ProjectDir) },
 		},
-		People: confine.People{Answers: r.opts.Answers, Ask: r.asks.Put, Classify: func(ctx context.Context, host, port string) permission.Verdict {
-			return classifyHost(ctx, r, host, port)
-		}, NewID: func() string { return r.clock.newID() }, Grant: r.rights.grant, Notice: func(n proto.Notice) { r.events.Emit(n) }, Early: func(n proto.Notice) { r.events.Early(n) }},
+		People: confine.People{
+			Answers: r.opts.Answers, Ask: r.asks.Put, NewID: r.clock.newID, Grant: r.rights.grant,
+			Classify: func(ctx context.Context, host, port string) permission.Verdict {
+				return classifyHost(ctx, r, host, port)
+			},
+			Notice: func(n proto.Notice) { r.events.Emit(n) }, Early: func(n proto.Notice) { r.events.Early(n) },
+		},
 		Context: r.ctx, Planning: r.rights.planning, Owner: r.programs.owner, Hold: func() func() { return r.settings.live.Hold() },
 	})
 }
@@ -53,7 +57,7 @@ func classifyHost(ctx context.Context, r *rooms, host, port string) permission.V
 		return permission.Verdict{Kind: permission.VerdictUnavailable, Reason: err.Error()}
 	}
 	req := permission.Request{Tool: "SandboxNetworkAccess", Literal: input, Input: input, Cwd: r.scope.Cwd()}
-	return r.classifier.Judge(ctx, req, r.session.scene(ctx, req))
+	return r.models.classifier.Judge(ctx, req, scene(ctx, r, req))
 }
 
 // announceSandbox enters the state of the sandbox; a start that needs it and cannot have it ends.
@@ -117,14 +121,14 @@ func RunSandboxed(ctx context.Context, o Options, args []string) (int, error) {
 }
 
 // cmdSandbox shows how commands are confined and what was put aside, or brings something of that back.
-func cmdSandbox(_ context.Context, s *Session, args string) (string, error) {
+func cmdSandbox(_ context.Context, r *rooms, args string) (string, error) {
 	verb, which, _ := strings.Cut(strings.TrimSpace(args), " ")
-	aside := s.rooms.programs.box.Aside()
+	aside := r.programs.box.Aside()
 	switch verb {
 	case "":
 		return table(func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "sandbox\t%s\n", s.rooms.programs.box.Line())
-			for _, gap := range s.rooms.programs.box.Gaps() {
+			fmt.Fprintf(w, "sandbox\t%s\n", r.programs.box.Line())
+			for _, gap := range r.programs.box.Gaps() {
 				fmt.Fprintf(w, "not looked into\t%s, and what comes after it: there are too many files\n", gap)
 			}
 			for i, a := range aside {
@@ -147,7 +151,7 @@ func cmdSandbox(_ context.Context, s *Session, args string) (string, error) {
 	}
 	var out []string
 	for _, a := range aside {
-		if err := s.rooms.programs.box.BringBack(a); err != nil {
+		if err := r.programs.box.BringBack(a); err != nil {
 			return strings.Join(out, "\n"), err
 		}
 		out = append(out, a.Path+" is back.")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/myelin-agent/myelin/internal/app/conversation"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
@@ -44,7 +45,7 @@ func newStage(t *testing.T, text string, change ...func(*Options)) *stage {
 	dir, home := t.TempDir(), t.TempDir()
 	o := Options{
 		Cwd: dir, Env: map[string]string{"HOME": home, "MYELIN_HOME": filepath.Join(home, ".myelin"), "PATH": os.Getenv("PATH")},
-		Settings: `{"sandbox": {"enabled": false}}`, Answers: true, Version: "test",
+		Sources: Sources{Settings: `{"sandbox": {"enabled": false}}`}, Host: Host{Answers: true}, Version: "test",
 	}
 	for _, c := range change {
 		c(&o)
@@ -353,7 +354,7 @@ func TestGrantsStayAcrossBranchAndGoInANewProcess(t *testing.T) {
 	if has(again) {
 		t.Error("the grant outlived its process")
 	}
-	if n := len(again.history); n < 2 {
+	if n := again.rooms.main.Length(); n < 2 {
 		t.Errorf("%d messages were resumed", n)
 	}
 }
@@ -384,8 +385,8 @@ func TestReactionsHaveNoCycle(t *testing.T) {
 
 func TestRefusedResume(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Open(t.Context(), Options{Cwd: dir, Env: map[string]string{"HOME": dir}, Model: "offline", Resume: "0000"})
-	var refused *RefusedError
+	_, err := Open(t.Context(), Options{Cwd: dir, Env: map[string]string{"HOME": dir}, ModelChoice: ModelChoice{Model: "offline"}, Thread: Thread{Resume: "0000"}})
+	var refused *conversation.RefusedError
 	if !errors.As(err, &refused) || refused.Session != "0000" {
 		t.Errorf("got %v", err)
 	}

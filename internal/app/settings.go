@@ -100,6 +100,7 @@ func openSettings(ctx context.Context, o Options, live config.LiveOptions) (*set
 	if s.live, err = config.Open(ctx, live); err != nil {
 		return nil, trust.Decision{}, &ExitError{codeSettings, err}
 	}
+	s.now = s.live.State
 	decision, err := s.decideTrust(o)
 	if err != nil {
 		s.live.Close()

@@ -41,23 +41,31 @@ func (run helperRunner) output(ctx context.Context, h helper) ([]byte, error) {
 	return run(ctx, h)
 }
 
-// key is the answer of a helper that prints a key, kept for its time to live.
-func (run helperRunner) key(h helper, env config.Environ) func(context.Context) (string, error) {
-	ttl := time.Duration(numbered(env, "MYELIN_API_KEY_HELPER_TTL_MS", 300_000)) * time.Millisecond
-	var mu sync.Mutex // guards key and until
+// errNoHelper answers who asks for a key although the setting is gone.
+var errNoHelper = errors.New("apiKeyHelper is no longer set")
+
+// key prints the key of the helper that the settings name now, kept for its time to live.
+func (run helperRunner) key(s *settings) func(context.Context) (string, error) {
+	var mu sync.Mutex // guards the rest
+	var of helper
 	var key string
 	var until time.Time
 	return func(ctx context.Context) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if time.Now().Before(until) {
+		h, ok := keyHelper(s.now())
+		if !ok {
+			return "", errNoHelper
+		}
+		if h.command == of.command && h.at == of.at && time.Now().Before(until) {
 			return key, nil
 		}
 		out, err := run.output(ctx, h)
 		if err != nil {
 			return "", fmt.Errorf("run %s: %w", h.name, err)
 		}
-		key, until = strings.TrimSpace(string(out)), time.Now().Add(ttl)
+		ttl := time.Duration(numbered(s.env(), "MYELIN_API_KEY_HELPER_TTL_MS", 300_000)) * time.Millisecond
+		of, key, until = h, strings.TrimSpace(string(out)), time.Now().Add(ttl)
 		return key, nil
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
 )
 
-// ledger books and bounds what the session uses.
-func (r *rooms) ledger() *spending.Ledger {
+// newLedger makes what books and bounds what the session uses.
+func newLedger(r *rooms) *spending.Ledger {
 	return spending.New(spending.Config{
 		State: r.part.cost, Own: r.opts.MaxBudgetUSD, Limits: r.limits.inForce, Settings: r.settings.now, Tell: r.events.Emit, Now: r.clock.now,
 		Day: cost.Day{Dir: filepath.Join(r.settings.places.Home, "spent"), Now: r.clock.now},
 		Note: func(use cost.Use) error {
 			at := r.part.session.Get()
-			return r.transcript().Note(spending.NoteKind, cost.Spent{
+			return r.main.Transcript().Note(spending.NoteKind, cost.Spent{
 				ID: r.clock.newID(), At: r.clock.now(), Session: at.ID, Project: at.ProjectRoot, Use: use,
 			})
 		},
@@ -25,8 +25,8 @@ func (r *rooms) ledger() *spending.Ledger {
 }
 
 // cmdCost shows what the session used.
-func cmdCost(_ context.Context, s *Session, _ string) (string, error) {
-	return table(func(w *tabwriter.Writer) { s.rooms.limits.spending.Report(w) }), nil
+func cmdCost(_ context.Context, r *rooms, _ string) (string, error) {
+	return table(func(w *tabwriter.Writer) { r.limits.spending.Report(w) }), nil
 }
 
 // Usage adds up what all sessions used that are kept where o looks.

@@ -8,32 +8,46 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
 	"github.com/myelin-agent/myelin/internal/sys/ownfolder"
+	"github.com/myelin-agent/myelin/internal/sys/twotier"
 )
 
-// dir is the folder that belongs to this session: large results, pages, hook files.
-func (r *rooms) dir() string {
-	if p := r.transcript().Path(); p != "" {
+// folders are those of the present session, and those of the ones before it in this process.
+type folders struct {
+	id         func() string // of the present session
+	transcript func() string // its file; empty: nothing is kept
+	base       func() string // of the folders for temporary files; computed once
+
+	pages *twotier.Cache[[]byte] // fetched from the web
+	left  []string               // by sessions before; the worker's
+}
+
+// dir is the folder that belongs to the session: large results, pages, hook files.
+func (f *folders) dir() string {
+	if p := f.transcript(); p != "" {
 		return transcript.SessionDir(p)
 	}
-	return filepath.Join(os.TempDir(), "myelin-"+r.part.session.Get().ID)
+	return filepath.Join(os.TempDir(), "myelin-"+f.id())
 }
 
 // temp is a folder commands may write to.
-func (r *rooms) temp() string {
-	return filepath.Join(r.tempBase(), r.part.session.Get().ID)
+func (f *folders) temp() string { return filepath.Join(f.base(), f.id()) }
+
+// leave notes what the session leaves behind for another one. Work that goes on may use it until the end.
+func (f *folders) leave() {
+	f.left = append(f.left, f.temp())
+	if f.transcript() == "" {
+		f.left = append(f.left, f.dir())
+	}
 }
 
-// emptyTemp takes away what the session has left in the temporary folder, unless a service that outlives it
-// may still use it.
-func (r *rooms) emptyTemp() error {
-	if r.tasks == nil || r.tasks.outlives() {
-		return nil
+// empty takes away what the sessions have left in the temporary folder.
+func (f *folders) empty() error {
+	f.leave()
+	var errs []error
+	for _, path := range f.left {
+		errs = append(errs, os.RemoveAll(path))
 	}
-	errs := []error{os.RemoveAll(r.temp())}
-	if r.transcript().Path() == "" {
-		errs = append(errs, os.RemoveAll(r.dir()))
-	}
-	_ = os.Remove(r.tempBase()) // another session uses it: then it stays
+	_ = os.Remove(f.base()) // another session uses it: then it stays
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("empty the session's temporary folder: %w", err)
 	}

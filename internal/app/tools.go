@@ -10,10 +10,8 @@ import (
 	"github.com/myelin-agent/myelin/internal/app/pool"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/core/tool"
-	"github.com/myelin-agent/myelin/internal/feature/cost"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
-	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/feature/task"
 	"github.com/myelin-agent/myelin/internal/feature/todo"
 	"github.com/myelin-agent/myelin/internal/sys/netname"
@@ -40,15 +38,10 @@ import (
 // buildTools makes every built-in tool and the pool they come from.
 func buildTools(r *rooms) error {
 	o := r.opts
-	board := r.tasks.board()
-	r.tasks.shell = bash.New(shellWorld(r, board))
-	control := taskctl.World{Board: board, Live: &r.tasks.live, MaxOutput: numbered(r.settings.env(), "TASK_MAX_OUTPUT_LENGTH", 0)}
-	r.files = tool.Files{
-		Review:  r.rights.notes.Review,
-		Hidden:  func(path string) bool { return hides(r.gate, path) },
-		MayRead: func(path string) bool { return readDecision(r.gate, r.scope, path).Behavior == permission.Allow },
-	}
-	files := r.files
+	board := r.tasks.Board()
+	r.tasks.Shell = bash.New(shellWorld(r, board))
+	control := taskctl.World{Board: board, Live: &r.tasks.Live, MaxOutput: func() int { return numbered(r.settings.env(), "TASK_MAX_OUTPUT_LENGTH", 0) }}
+	files := filesOf(r)
 	search := toolsearch.New(toolsearch.World{
 		Deferred: func() []tool.Tool { return r.pool.Deferred() },
 		Load:     func(names ...string) { r.pool.Load(names...) },
@@ -56,14 +49,14 @@ func buildTools(r *rooms) error {
 	all := []tool.Tool{
 		read.New(read.World{
 			Finder: r.programs.finder,
-			Env:    r.settings.variable, Pages: filepath.Join(r.dir(), "pages"),
+			Env:    r.settings.variable, Pages: func() string { return filepath.Join(r.folders.dir(), "pages") },
 			Documents: func() bool { return r.models.now().Info().Documents },
 			Images:    func() bool { return r.models.now().Info().Images },
 			Room:      func() int { f := fillOf(r.part.shaping.Get()); return max(f.Window-f.Used, 1000) },
 		}),
 		edit.New(files), write.New(files), notebook.New(files, r.clock.newID),
 		glob.New(glob.World{Env: r.settings.variable, Hidden: r.gate.Hidden}), grep.New(grep.World{Hidden: r.gate.Hidden}),
-		r.tasks.shell.Tool, taskctl.Output(control), taskctl.Stop(control),
+		r.tasks.Shell.Tool, taskctl.Output(control), taskctl.Stop(control),
 		webFetch(r), websearch.New(websearch.World{Search: r.models.searchWeb, Now: r.clock.now}),
 	}
 	all = append(all, todoTools(r)...)
@@ -83,7 +76,7 @@ func buildTools(r *rooms) error {
 		if err != nil {
 			return fmt.Errorf("--json-schema: %w", err)
 		}
-		r.output = output
+		r.turns.output = output
 		all = append(all, output)
 	}
 	r.pool = pool.New(pool.Given{
@@ -105,6 +98,15 @@ func todoTools(r *rooms) []tool.Tool {
 		return []tool.Tool{todotool.Write(todos)}
 	}
 	return todotool.Tasks(todos)
+}
+
+// filesOf is the door through which files are changed.
+func filesOf(r *rooms) tool.Files {
+	return tool.Files{
+		Review:  r.rights.notes.Review,
+		Hidden:  func(path string) bool { return hides(r.gate, path) },
+		MayRead: func(path string) bool { return readDecision(r.gate, r.scope, path).Behavior == permission.Allow },
+	}
 }
 
 // base is the list of built-in tools that may be used; nil: all.
@@ -153,10 +155,10 @@ const outputQuota = 5 << 30
 // shellWorld is what the shell tool is built with.
 func shellWorld(r *rooms, board task.Board) bash.World {
 	return bash.World{
-		Runner: r.programs.runProgram, Finder: r.programs.finder, Dir: filepath.Join(r.dir(), "tool-results"), Temp: r.temp(), Board: board, Live: &r.tasks.live,
+		Runner: r.programs.runProgram, Finder: r.programs.finder, Dir: func() string { return filepath.Join(r.folders.dir(), "tool-results") }, Temp: r.folders.temp, Board: board, Live: &r.tasks.Live,
 		NewID: func() string { return task.NewID(task.Shell, random8()) }, Env: r.programs.childEnv, EnvFiles: r.hooks.set.EnvFiles,
-		Limits: func() bash.Limits { return bash.LimitsFrom(r.settings.env().Value) }, Judge: r.gate.Effects,
-		Quota: proc.NewQuota(outputQuota), Snapshot: bash.Capture(r.programs.owner, r.programs.finder, bash.LimitsFrom(r.settings.env().Value).Shell, r.dir(), r.programs.childEnv),
+		Limits: func() bash.Limits { return bash.LimitsFrom(r.settings.variable) }, Judge: r.gate.Effects,
+		Quota: proc.NewQuota(outputQuota), Snapshot: bash.Capture(r.programs.owner, r.programs.finder, func() string { return bash.LimitsFrom(r.settings.variable).Shell }, r.folders.dir, r.programs.childEnv),
 		Root:     func() string { return r.part.session.Get().ProjectRoot },
 		MayStand: r.rights.mayStand,
 	}
@@ -168,7 +170,7 @@ func webFetch(r *rooms) tool.Tool {
 			return r.models.askSmall(ctx, provider.LaneFetch, prompt, webfetch.Name)
 		},
 		Cache: func(ctx context.Context, key string, load func(context.Context) ([]byte, error)) ([]byte, error) {
-			return r.pages.Get(ctx, twotier.SessionKey(r.part.session.Get().ID, webfetch.Name, []byte(key)), load)
+			return r.folders.pages.Get(ctx, twotier.SessionKey(r.part.session.Get().ID, webfetch.Name, []byte(key)), load)
 		},
 		Opens: func(host netname.Host) netname.Reach { return opens(r.gate, r.scope, host) }, Proxy: transport.Proxy(r.settings.env().Value), TLS: r.limits.web.Transport.(*http.Transport).TLSClientConfig,
 		UserAgent: "myelin/" + r.opts.Version, Now: r.clock.now,
@@ -193,18 +195,5 @@ func todoHook(r *rooms, name hook.Name) func(context.Context, *tool.Scope, todo.
 	return func(ctx context.Context, _ *tool.Scope, item todo.Item) (string, bool) {
 		o := r.hooks.Fire(ctx, hook.Event{Name: name, Fields: map[string]any{"task_id": item.ID, "task_subject": item.Subject, "task_description": item.Description}})
 		return o.BlockReason, o.Block
-	}
-}
-
-// booked keeps what a call changed beside its result: lines, time, working directory.
-func booked(r *rooms, call tool.Call, res tool.Result) {
-	cost.BookCall(r.part.cost, 0, cost.Lines{Added: res.Added, Removed: res.Removed})
-	if r.models.recorder != nil {
-		r.models.recorder.Result(call.ID, call.Name, res.Content, res.IsError, 0)
-	}
-	if old := call.Scope.Cwd(); res.Cwd != "" && res.Cwd != old {
-		call.Scope.SetCwd(res.Cwd)
-		session.SetCwd(r.part.session, res.Cwd)
-		r.hooks.Fire(r.ctx, hook.Event{Name: hook.CwdChanged, Fields: map[string]any{"old_cwd": old, "new_cwd": res.Cwd}})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/store"
 	"github.com/myelin-agent/myelin/internal/feature/shaping"
 )
 
@@ -38,14 +39,13 @@ type Fill struct {
 	Window int
 }
 
-// View returns what a screen shows now.
-func (s *Session) View() View {
-	now := s.rooms.store.Get()
+// screenOf is what a screen shows of a state.
+func screenOf(now *State, budget float64) View {
 	v := View{
 		Session: now.Session.ID, Name: now.Session.Name, Title: now.Session.Title, Cwd: now.Session.Cwd,
-		Model: now.Session.Model, Mode: s.rooms.rights.mode(), Modes: modeNames(now.Permission.Cycle()), CostUSD: now.Cost.Total.USD.Float(),
-		BudgetUSD: s.rooms.opts.MaxBudgetUSD, Context: fillOf(now.Shaping),
-		Todos: now.Todo.Events().Items, Branch: s.rooms.branch(),
+		Model: now.Session.Model, Mode: outward(now.Permission), Modes: modeNames(now.Permission.Cycle()), CostUSD: now.Cost.Total.USD.Float(),
+		BudgetUSD: budget, Context: fillOf(now.Shaping),
+		Todos: now.Todo.Events().Items, Branch: branch(now.Session.Cwd),
 	}
 	for _, t := range now.Task.Living() {
 		v.Tasks = append(v.Tasks, t.Wire())
@@ -54,19 +54,20 @@ func (s *Session) View() View {
 }
 
 // attach enters a surface in the state.
-func (s *Session) attach(a proto.Attach) {
-	s.rooms.part.surface.Set(func(prev *Surfaces) *Surfaces {
+func attach(to store.Slice[Surfaces], a proto.Attach, now time.Time) {
+	to.Set(func(prev *Surfaces) *Surfaces {
 		next := &Surfaces{ByID: maps.Clone(prev.ByID)}
 		if next.ByID == nil {
 			next.ByID = map[string]Surface{}
 		}
-		next.ByID[a.Surface] = Surface{Kind: a.Kind, AttachedAt: s.rooms.clock.now(), Answers: a.Answers}
+		next.ByID[a.Surface] = Surface{Kind: a.Kind, AttachedAt: now, Answers: a.Answers}
 		return next
 	})
 }
 
-func (s *Session) detach(id string) {
-	s.rooms.part.surface.Set(func(prev *Surfaces) *Surfaces {
+// detach takes a surface out of the state.
+func detach(from store.Slice[Surfaces], id string) {
+	from.Set(func(prev *Surfaces) *Surfaces {
 		if _, ok := prev.ByID[id]; !ok {
 			return prev
 		}

@@ -11,16 +11,19 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/myelin-agent/myelin/internal/app/conversation"
 	"github.com/myelin-agent/myelin/internal/app/events"
 	"github.com/myelin-agent/myelin/internal/app/gate"
 	"github.com/myelin-agent/myelin/internal/app/inspect"
+	"github.com/myelin-agent/myelin/internal/app/notes"
 	"github.com/myelin-agent/myelin/internal/app/pool"
+	"github.com/myelin-agent/myelin/internal/app/tasks"
 	"github.com/myelin-agent/myelin/internal/core/engine"
+	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/core/store"
@@ -32,7 +35,6 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/policy"
 	"github.com/myelin-agent/myelin/internal/feature/prompt"
 	"github.com/myelin-agent/myelin/internal/feature/session"
-	"github.com/myelin-agent/myelin/internal/feature/shaping"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
 	"github.com/myelin-agent/myelin/internal/feature/trust"
 	"github.com/myelin-agent/myelin/internal/providers/record"
@@ -40,20 +42,19 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 	"github.com/myelin-agent/myelin/internal/sys/transport"
 	"github.com/myelin-agent/myelin/internal/sys/twotier"
-	"github.com/myelin-agent/myelin/internal/tools/structured"
 )
 
 // rooms is everything a session is made of. It is built once, in order of dependency.
 type rooms struct {
-	session *Session
-	opts    Options
-	ctx     context.Context // ends with the session
-	store   *store.Store[State]
-	part    parts
-	events  *events.Stream
-	asks    proto.Asks
-	clock   *clock
-	scope   *tool.Scope
+	opts   Options
+	ctx    context.Context // ends with the session
+	end    func()          // ends the session from inside: whoever reads its events comes to their end
+	store  *store.Store[State]
+	part   parts
+	events *events.Stream
+	asks   proto.Asks
+	clock  *clock
+	scope  *tool.Scope
 
 	settings     *settings
 	consent      *consent
@@ -63,24 +64,15 @@ type rooms struct {
 	hooks        *hooks
 	rights       *rights
 	gate         *gate.Gate
-	tasks        *tasks
+	tasks        *tasks.Tasks
 	instructions *instructions
 	pool         *pool.Pool
-	shaper       *shaping.Shaper
-	classifier   *permission.Classifier
+	turns        *turns
+	main         *conversation.Conversation
 	door         *door
+	folders      *folders
 
-	host    *proc.Host          // everything this session starts
-	tape    inspect.Tape[State] // of a session that is recorded
-	pages   *twotier.Cache[[]byte]
-	history *transcript.History
-	log     atomic.Pointer[*transcript.Transcript]
-	output  *structured.Output // nil: no schema was given
-	files   tool.Files         // the door through which files are changed
-
-	tempBase func() string // of the folders for temporary files; computed once
-	source   string        // of the SessionStart hooks that are still to fire
-	recorded string        // permission mode of a resumed session
+	tape inspect.Tape[State] // of a session that is recorded
 }
 
 // clock gives the time and new ids. A recording or a replay takes it over while the session is built.
@@ -108,8 +100,11 @@ func open(ctx context.Context, o Options, given provider.Model) (*Session, error
 	if err != nil {
 		return nil, err
 	}
-	s.rooms.tasks.adopt()
-	go s.work() // ends with the session
+	s.rooms.tasks.Adopt()
+	go func() { // ends with the session
+		defer close(s.done)
+		s.rooms.main.Work()
+	}()
 	return s, nil
 }
 
@@ -128,53 +123,50 @@ func newSession(o Options) *Session {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r := &rooms{
 		opts: o, ctx: ctx, clock: &clock{engine.Effects{Now: time.Now, NewID: uuid.NewString}}, scope: tool.NewScope("", o.Cwd),
-		tempBase: sync.OnceValue(tempBase),
 	}
-	s := &Session{
-		rooms: r, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), done: make(chan struct{}),
-		bodies: map[string]proto.Prompt{}, seen: map[string]bool{},
+	s := &Session{rooms: r, cancel: cancel, done: make(chan struct{})}
+	r.end = func() {
+		cancel(errClosed)
+		go s.Close(context.Background()) //nolint:errcheck // the surface's own Close returns it
 	}
-	r.session = s
 	r.store = store.New(emptyState(&Process{Config: &config.State{}, Policy: &policy.State{}}), r.tape.Change, func(v any) {
 		r.events.Emit(proto.Notice{Level: "error", Text: fmt.Sprintf("A reaction failed inside: %v", v)})
 	})
 	r.part = partsOf(r.store)
+	r.folders = &folders{
+		id: func() string { return r.part.session.Get().ID }, transcript: func() string { return r.main.Transcript().Path() }, base: sync.OnceValue(tempBase),
+	}
 	r.events = events.New(func() string { return r.part.session.Get().ID }, r.clock.now)
 	r.asks.Tell = func(body proto.EventBody) { r.hooks.tellAsk(r.part.session, r.clock.now(), body) }
-	s.thinking.Store(o.Thinking)
 	return s
 }
 
 // build makes the rooms, in order of dependency.
 func (r *rooms) build(ctx context.Context, given provider.Model) error {
-	s := r.session
-	decision, err := r.buildSettings(ctx)
+	decision, err := buildSettings(ctx, r)
 	if err != nil {
 		return err
 	}
-	if err := r.buildModels(ctx, given); err != nil {
+	if err := buildModels(ctx, r, given); err != nil {
 		return err
 	}
-	r.begin(decision.State)
-	r.shaper = shaping.New(s.shapingConfig())
+	beginState(r, decision.State)
 	r.gate, r.programs.box = newGate(r), newConfiner(r)
 	r.programs.finder = proc.Finder{Writable: r.programs.box.Roots}
-	conversation, err := s.openTranscript(r.opts)
-	if err != nil {
+	r.tasks = tasks.New(tasks.Given{State: r.part.task, Now: r.clock.now, Reachable: func() { r.door.open() }, Context: r.ctx})
+	if err := buildConversation(r); err != nil {
 		return err
 	}
-	s.begin(conversation)
-	r.tasks = &tasks{state: r.part.task, clock: r.clock, reachable: func() { r.door.open() }, ctx: r.ctx}
-	r.door = &door{s: s}
+	r.door = &door{r: r}
 	r.programs.guard = newGuard(r)
 	r.hooks.set = hook.New(hookConfig(r))
-	r.history = transcript.OpenHistory(filepath.Join(r.settings.places.Home, "history.jsonl"))
-	r.pages = twotier.New(twotier.Config[[]byte]{
+	r.turns.history = transcript.OpenHistory(filepath.Join(r.settings.places.Home, "history.jsonl"))
+	r.folders.pages = twotier.New(twotier.Config[[]byte]{
 		Dir: filepath.Join(r.settings.places.Home, "cache", "pages"), L1: 15 * time.Minute, L2: 15 * time.Minute,
 		Bytes: 32 << 20, Size: func(b []byte) int { return len(b) }, Now: r.clock.now,
 	})
-	r.classifier = &permission.Classifier{Model: r.models.askClassifier, Rules: func() permission.AutoMode { return autoRules(r.settings.now()).WithDefaults() }}
-	if err := r.rights.startMode(r.recorded); err != nil {
+	r.models.classifier = &permission.Classifier{Model: r.models.askClassifier, Rules: func() permission.AutoMode { return autoRules(r.settings.now()).WithDefaults() }}
+	if err := r.rights.startMode(r.main.Mode()); err != nil {
 		return err
 	}
 	r.rights.apply(r.settings.now())
@@ -188,7 +180,7 @@ func (r *rooms) build(ctx context.Context, given provider.Model) error {
 	if err := buildTools(r); err != nil {
 		return err
 	}
-	r.buildInstructions()
+	buildInstructions(r)
 	if r.rights.planning() {
 		r.pool.LoadPlanning()
 	}
@@ -197,8 +189,24 @@ func (r *rooms) build(ctx context.Context, given provider.Model) error {
 	return nil
 }
 
-// begin enters in the state what the session begins with.
-func (r *rooms) begin(trusted trust.State) {
+// buildConversation makes the main conversation, and takes over the transcript that the options name.
+func buildConversation(r *rooms) error {
+	r.turns = &turns{
+		settings: r.settings, consent: r.consent, permission: r.part.permission, session: r.part.session, events: r.events, hooks: r.hooks,
+		tasks: r.tasks, rename: func(title string) { r.main.Rename(title) }, recall: r.rights.notes.Recall, setup: r.opts.Setup,
+	}
+	r.main = newConversation(r.ctx, r, r.scope, agentSlices{r.part.session, r.part.shaping})
+	o := r.opts
+	opened, err := shelf(r).Open(conversation.Query{Continue: o.Continue, Resume: o.Resume, At: o.ResumeAt, Fork: o.Fork, ID: o.SessionID})
+	if err != nil {
+		return err
+	}
+	begin(r, opened)
+	return nil
+}
+
+// beginState enters the session begins with in its state.
+func beginState(r *rooms, trusted trust.State) {
 	root := r.opts.Cwd
 	if repo, err := gitrepo.Find(r.opts.Cwd); err == nil {
 		root = repo.Root
@@ -214,7 +222,7 @@ func (r *rooms) begin(trusted trust.State) {
 }
 
 // buildSettings reads the settings, and decides what the folder is trusted with and which limits hold.
-func (r *rooms) buildSettings(ctx context.Context) (decision trust.Decision, err error) {
+func buildSettings(ctx context.Context, r *rooms) (decision trust.Decision, err error) {
 	enter := func(now *config.State) {
 		r.part.process.Set(func(p *Process) *Process {
 			next := *p
@@ -224,7 +232,7 @@ func (r *rooms) buildSettings(ctx context.Context) (decision trust.Decision, err
 	}
 	r.consent = &consent{
 		trust: r.part.trust, asks: &r.asks, events: r.events, clock: r.clock, opts: r.opts,
-		mode: func() string { return r.rights.mode() }, apply: func() { r.rights.apply(r.settings.now()) }, end: r.session.end,
+		mode: func() string { return r.rights.mode() }, apply: func() { r.rights.apply(r.settings.now()) }, end: r.end,
 	}
 	r.settings, decision, err = openSettings(ctx, r.opts, config.LiveOptions{
 		Changed: func(_, now *config.State, _ config.Change) { enter(now) },
@@ -242,27 +250,27 @@ func (r *rooms) buildSettings(ctx context.Context) (decision trust.Decision, err
 		return decision, &ExitError{codeSettings, err}
 	}
 	r.hooks = &hooks{settings: r.settings, events: r.events, ctx: r.ctx, notify: map[string]*time.Timer{}}
-	r.hooks.watched = &watched{start: r.opts.Cwd, cwd: r.scope.Cwd, fire: func(e hook.Event) { r.hooks.Fire(r.ctx, e) }}
+	r.hooks.watched = hook.NewWatched(r.opts.Cwd, r.scope.Cwd, func(e hook.Event) { r.hooks.Fire(r.ctx, e) })
 	r.limits = &limits{
 		opts: r.opts, settings: r.settings, process: r.part.process, session: r.part.session, events: r.events, clock: r.clock,
 		web: web, first: func() string { return r.models.begun.Info().Ref() }, ctx: r.ctx,
 	}
-	r.limits.spending = r.ledger()
-	r.host = proc.NewHost(proc.Options{RunDir: filepath.Join(r.settings.places.Home, "run"), Watcher: watcher()})
+	r.limits.spending = newLedger(r)
+	host := proc.NewHost(proc.Options{RunDir: filepath.Join(r.settings.places.Home, "run"), Watcher: watcher()})
 	r.programs = &programs{
-		settings: r.settings, session: r.part.session, scope: r.scope, owner: r.host.Owner("session"),
+		settings: r.settings, session: r.part.session, scope: r.scope, host: host, owner: host.Owner("session"),
 		handlers: func() []*hook.Handler { return r.hooks.set.Handlers() },
 	}
 	r.rights = &rights{
 		opts: r.opts, settings: r.settings, permission: r.part.permission, session: r.part.session, events: r.events, hooks: r.hooks,
-		limits: r.limits, programs: r.programs, temp: r.temp, later: r.session.later, notes: newNotes(r), ctx: r.ctx,
+		limits: r.limits, programs: r.programs, temp: r.folders.temp, later: func(texts ...string) { r.main.Later(texts...) }, notes: notes.New(notesConfig(r)), ctx: r.ctx,
 	}
 	return decision, r.limits.build(ctx, r.settings.now())
 }
 
 // buildModels finds the model to begin with, and those that take over for it.
-func (r *rooms) buildModels(ctx context.Context, given provider.Model) error {
-	m, err := newModels(r.opts, r.settings.env(), r.settings.now(), r.programs.runHelper)
+func buildModels(ctx context.Context, r *rooms, given provider.Model) error {
+	m, err := newModels(r.opts, r.settings, r.programs.runHelper)
 	if err != nil {
 		return err
 	}
@@ -294,32 +302,33 @@ func (r *rooms) buildModels(ctx context.Context, given provider.Model) error {
 }
 
 // buildInstructions makes what stands in front of the conversation.
-func (r *rooms) buildInstructions() {
+func buildInstructions(r *rooms) {
 	r.instructions = &instructions{
 		opts: r.opts, settings: r.settings, session: r.part.session, state: r.part.memory, asks: &r.asks, events: r.events, clock: r.clock,
 		hooks: r.hooks, pool: r.pool, hidden: func(path string) bool { return hides(r.gate, path) }, readOnly: r.consent.readOnly.Load, ctx: r.ctx,
 		environment: func() prompt.Environment { return environment(r) }, notes: r.rights.notes,
 	}
+	r.turns.instructions = r.instructions
 	r.instructions.prompt, r.instructions.memory = prompt.New(promptConfig(r)), memory.New(r.instructions.options())
 }
 
 func hookConfig(r *rooms) hook.Config {
-	s, ps := r.session, r.programs
+	ps := r.programs
 	return hook.Config{
 		State: r.part.hook, Owner: ps.owner, Env: func() []string { return ps.scrubbed(r.settings.env().Lines()) }, Cwd: r.scope.Cwd,
-		Root: r.part.session.Get().ProjectRoot, Home: r.settings.places.UserHome, Dir: r.dir(),
+		Root: func() string { return r.part.session.Get().ProjectRoot }, Home: r.settings.places.UserHome, Dir: r.folders.dir,
 		Rule: func(rule, name string, input json.RawMessage) bool { return matchRule(r, rule, name, input) }, Getenv: r.settings.variable,
 		Common: func() hook.Common {
 			now := r.part.session.Get()
 			return hook.Common{
-				Session: now.ID, Transcript: r.transcript().Path(), Cwd: now.Cwd, Mode: r.rights.mode(), Effort: now.Effort, Prompt: s.lastPrompt(),
+				Session: now.ID, Transcript: r.main.Transcript().Path(), Cwd: now.Cwd, Mode: r.rights.mode(), Effort: now.Effort, Prompt: r.main.LastPrompt(),
 			}
 		},
 		HTTPLimits: func() hook.HTTPLimits { return httpLimits(r.settings.now()) }, Tell: r.events.Emit, Now: r.clock.now, NewID: r.clock.newID,
-		Ask: r.models.askHook, Start: ps.startHook, Inside: r.temp(), HTTP: r.limits.web,
+		Ask: r.models.askHook, Start: ps.startHook, Inside: r.folders.temp, HTTP: r.limits.web,
 		Confines: func(x *hook.Handler) bool { return x.Confine && ps.boxOn() },
-		Woken:    func(text string) { s.owe(reminder([]string{text})...) },
-		Later:    func(text string) { s.later(text) },
+		Woken:    func(text string) { r.main.Owe(msg.Reminder([]string{text})...) },
+		Later:    func(text string) { r.main.Later(text) },
 	}
 }
 
@@ -368,31 +377,32 @@ func (r *rooms) close(ctx context.Context) error {
 		r.hooks.end(ctx, "other")
 	}
 	if r.tasks != nil {
-		r.tasks.letGo()
-		r.tasks.live.StopAll("the session ended")
+		r.tasks.LetGo()
+		r.tasks.Live.StopAll("the session ended")
 	}
-	if r.host != nil {
-		r.host.Close()
-	}
-	if r.programs != nil && r.programs.box != nil {
-		r.programs.box.Close()
-	}
-	if r.programs != nil && r.programs.guard != nil {
-		errs = append(errs, r.programs.guard.Close())
+	if r.programs != nil {
+		errs = append(errs, r.programs.close())
 	}
 	if r.limits != nil {
 		r.limits.close()
+	}
+	if r.main != nil {
 		r.limits.spending.Account()
 	}
 	if r.hooks != nil {
-		r.hooks.watched.close()
+		r.hooks.watched.Close()
 	}
-	errs = append(errs, r.transcript().Close(), r.emptyTemp())
-	if r.history != nil {
-		errs = append(errs, r.history.Close())
+	if r.main != nil {
+		errs = append(errs, r.main.Transcript().Close())
+		if !r.tasks.Outlives() { // a service may still use them
+			errs = append(errs, r.folders.empty())
+		}
 	}
-	if r.pages != nil {
-		r.pages.EndSession(r.part.session.Get().ID)
+	if r.turns != nil && r.turns.history != nil {
+		errs = append(errs, r.turns.history.Close())
+	}
+	if r.folders.pages != nil {
+		r.folders.pages.EndSession(r.part.session.Get().ID)
 		errs = append(errs, r.collectPages())
 	}
 	if r.models != nil && r.models.recorder != nil {

@@ -54,7 +54,7 @@ func (g *Gate) Authorize(ctx context.Context, t *Turn, call tool.Call, traits to
 		return engine.Verdict{}, err
 	}
 	v := w.verdict(ctx, call, decided)
-	v.Note = append(v.Note, Reminders(hooked.Context)...)
+	v.Note = append(v.Note, msg.Reminders(hooked.Context)...)
 	if hooked.Stop || hooked.EndTurn {
 		v.End = &tool.End{Reason: orText(hooked.StopReason, "a hook ended the turn"), Outcome: string(proto.EndHook)}
 	}

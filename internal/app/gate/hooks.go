@@ -110,7 +110,7 @@ func (g *Gate) Amend(ctx context.Context, call tool.Call, r tool.Result) (tool.R
 	if o.Block {
 		r.Content = append(r.Content, msg.Text{Text: "A hook objects: " + o.BlockReason})
 	}
-	r.Content = append(r.Content, Reminders(o.Context)...)
+	r.Content = append(r.Content, msg.Reminders(o.Context)...)
 	g.given.Note(o.Classifier)
 	return r, ended(o), nil
 }
@@ -163,15 +163,6 @@ func (g *Gate) Batch(ctx context.Context, calls []tool.Done) *tool.End {
 	g.given.Later(o.Context...)
 	o.EndTurn = o.EndTurn || o.Block
 	return ended(o)
-}
-
-// Reminders wrap texts of hooks for the model.
-func Reminders(texts []string) []msg.Block {
-	var out []msg.Block
-	for _, t := range texts {
-		out = append(out, msg.Text{Text: "<system-reminder>\n" + t + "\n</system-reminder>"})
-	}
-	return out
 }
 
 func orText(s, otherwise string) string {

@@ -58,41 +58,62 @@ func (l *Ledger) Book(e cost.Entry) {
 	}
 }
 
+// Purse is what one conversation spends from the ledger of its session, within its own bounds too.
+type Purse struct {
+	ledger *Ledger
+	agent  string
+	meter  *cost.Meter
+}
+
+// Purse is that of an agent; empty: of the main conversation.
+func (l *Ledger) Purse(agent string) *Purse {
+	if agent == "" {
+		return &Purse{l, agent, &l.meter}
+	}
+	return &Purse{l, agent, &cost.Meter{}}
+}
+
 // Spent books a request of the conversation, and what its service's cache did not keep.
-func (l *Ledger) Spent(x engine.Spending) {
-	l.Book(cost.Entry{Model: x.Model, Lane: x.Lane, Usage: x.Usage, Took: x.Took, Failed: x.Failed})
-	if miss := l.meter.Answered(x.Usage); miss != nil {
+func (p *Purse) Spent(x engine.Spending) {
+	l := p.ledger
+	l.Book(cost.Entry{Model: x.Model, Lane: x.Lane, Agent: p.agent, Usage: x.Usage, Took: x.Took, Failed: x.Failed})
+	if miss := p.meter.Answered(x.Usage); miss != nil {
 		cost.BookMiss(l.cfg.State, *miss)
 	}
 }
 
 // Admit is asked before each request of the conversation: one that would pass a budget ends the turn.
-func (l *Ledger) Admit(model provider.Info, r provider.Request) *tool.End {
-	if err := l.AdmitAside(model, r); err != nil {
+func (p *Purse) Admit(model provider.Info, r provider.Request) *tool.End {
+	if err := p.admit(model, r); err != nil {
 		return &tool.End{Reason: err.Error(), Outcome: string(proto.EndBudget)}
 	}
-	l.meter.Sending(model, r, l.cfg.Now())
+	p.meter.Sending(model, r, p.ledger.cfg.Now())
 	return nil
 }
 
-// AdmitAside is asked before each request beside the conversation; the error says which budget it
-// would pass.
-func (l *Ledger) AdmitAside(model provider.Info, r provider.Request) error {
-	over := l.over(l.meter.Expect(l.cfg.State.Get(), "", model, r, l.cfg.Now()))
+func (p *Purse) admit(model provider.Info, r provider.Request) error {
+	l := p.ledger
+	over := l.over(p.agent, p.meter.Expect(l.cfg.State.Get(), p.agent, model, r, l.cfg.Now()))
 	if over == nil {
 		return nil
 	}
 	return fmt.Errorf("%s%s", over, l.origin(over))
 }
 
+// AdmitAside is asked before each request beside the conversation; the error says which budget it
+// would pass.
+func (l *Ledger) AdmitAside(model provider.Info, r provider.Request) error {
+	return l.Purse("").admit(model, r)
+}
+
 // After ends a turn after an answer when a budget is used up, or when calls wait and the request with
 // their results would pass one.
-func (l *Ledger) After(model provider.Info, calls bool) *tool.End {
-	next := cost.Usage{}
+func (p *Purse) After(model provider.Info, calls bool) *tool.End {
+	l, next := p.ledger, cost.Usage{}
 	if calls {
-		next = l.meter.ExpectNext(l.cfg.State.Get(), "", model, l.cfg.Now())
+		next = p.meter.ExpectNext(l.cfg.State.Get(), p.agent, model, l.cfg.Now())
 	}
-	over := l.over(next)
+	over := l.over(p.agent, next)
 	if over == nil || !calls && over.Next > 0 {
 		return nil
 	}
@@ -100,8 +121,9 @@ func (l *Ledger) After(model provider.Info, calls bool) *tool.End {
 }
 
 // UsedUp says which budget is used up; empty: none is.
-func (l *Ledger) UsedUp() string {
-	if over := l.over(cost.Usage{}); over != nil {
+func (p *Purse) UsedUp() string {
+	l := p.ledger
+	if over := l.over(p.agent, cost.Usage{}); over != nil {
 		return over.Error() + l.origin(over)
 	}
 	return ""
@@ -118,8 +140,8 @@ func (l *Ledger) origin(over *cost.Exceeded) string {
 	return ""
 }
 
-func (l *Ledger) over(next cost.Usage) *cost.Exceeded {
-	if over := cost.Over(l.cfg.State.Get(), "", next, l.cfg.Now()); over != nil {
+func (l *Ledger) over(agent string, next cost.Usage) *cost.Exceeded {
+	if over := cost.Over(l.cfg.State.Get(), agent, next, l.cfg.Now()); over != nil {
 		return over
 	}
 	limit := l.cfg.Limits().Budget.Day

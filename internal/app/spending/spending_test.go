@@ -51,22 +51,22 @@ func TestUnreadableDayCountsAsExhausted(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(l.cfg.Day.Dir, time.Now().Format(time.DateOnly)+".txt"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if end := l.Admit(dear, provider.Request{}); end == nil || end.Outcome != string(proto.EndBudget) || len(*told) == 0 {
+		if end := l.Purse("").Admit(dear, provider.Request{}); end == nil || end.Outcome != string(proto.EndBudget) || len(*told) == 0 {
 			t.Errorf("%q: a request would be made: %+v, told %q", text, end, *told)
 		}
 	}
 	l, _, _ := ledger(t, limits)
-	if end := l.Admit(dear, provider.Request{}); end != nil {
+	if end := l.Purse("").Admit(dear, provider.Request{}); end != nil {
 		t.Errorf("a day without spending: %+v", end)
 	}
 	if err := os.WriteFile(l.cfg.Day.Dir, nil, 0o600); err != nil { // no folder: nothing can be written
 		t.Fatal(err)
 	}
-	l.Spent(engine.Spending{Model: dear, Usage: msg.Usage{Input: 1}})
+	l.Purse("").Spent(engine.Spending{Model: dear, Usage: msg.Usage{Input: 1}})
 	if err := os.Remove(l.cfg.Day.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if end := l.Admit(dear, provider.Request{}); end == nil || !strings.Contains(end.Reason, "maxBudgetUsd in the policy of limits.example") {
+	if end := l.Purse("").Admit(dear, provider.Request{}); end == nil || !strings.Contains(end.Reason, "maxBudgetUsd in the policy of limits.example") {
 		t.Errorf("what could not be written down counts as nothing: %+v", end)
 	}
 }

@@ -102,7 +102,7 @@ func TestNothingToTakeBack(t *testing.T) {
 	if _, _, err := (Undo{}).Restore("x", []msg.Message{{ID: "a"}}, nil); err == nil {
 		t.Error("the zero Undo takes something back")
 	}
-	if u, err := Last(filepath.Join(t.TempDir(), "none")); err == nil {
+	if u, err := lastUndo(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Errorf("%+v", u)
 	}
 	if diff := cmp.Diff(Undo{}, func() Undo {
@@ -110,7 +110,7 @@ func TestNothingToTakeBack(t *testing.T) {
 		if err := os.WriteFile(path, []byte(`{"type":"myelin","kind":"compacted","data":{"before":"a"}}`+"\n"+`{"type":"myelin","kind":"compacted","data":null}`+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		u, err := Last(path)
+		u, err := lastUndo(path)
 		if err != nil {
 			t.Fatal(err)
 		}

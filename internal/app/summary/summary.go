@@ -75,8 +75,8 @@ type Undo struct {
 	Made   []string `json:"made"`   // ids of the summary and what stands behind it
 }
 
-// Last is what it takes to take the last summary of a transcript back.
-func Last(path string) (Undo, error) {
+// lastUndo is what it takes to take the last summary of a transcript back.
+func lastUndo(path string) (Undo, error) {
 	var u Undo
 	for n, err := range transcript.NotesOf(path, NoteKind) {
 		if err != nil {

@@ -134,3 +134,20 @@ func boundImage(v Image, b Bounds) Block {
 	v.MediaType = "image/" + format
 	return v
 }
+
+// Reminders mark texts as the harness's own, for the model.
+func Reminders(texts []string) []Block {
+	var out []Block
+	for _, t := range texts {
+		out = append(out, Text{Text: "<system-reminder>\n" + t + "\n</system-reminder>"})
+	}
+	return out
+}
+
+// Reminder is the message that tells the model texts of the harness; none when there are none.
+func Reminder(texts []string) []Message {
+	if len(texts) == 0 {
+		return nil
+	}
+	return []Message{{Role: User, Origin: FromHarness, Content: Reminders(texts)}}
+}

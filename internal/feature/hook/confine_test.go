@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/myelin-agent/myelin/internal/sys/proc"
@@ -93,7 +94,7 @@ func TestKF145_TheUsersOwnWordCounts(t *testing.T) {
 func TestKF145_EnvironmentOfConfinedHooks(t *testing.T) {
 	own := owner(t)
 	h := New(Config{
-		Owner: own, Cwd: t.TempDir, Common: func() Common { return Common{} }, Dir: t.TempDir(), Inside: t.TempDir(),
+		Owner: own, Cwd: t.TempDir, Common: func() Common { return Common{} }, Dir: sync.OnceValue(t.TempDir), Inside: sync.OnceValue(t.TempDir),
 		Confines: func(x *Handler) bool { return x.Confine },
 		Start: func(_ context.Context, _ *Handler, _ bool, spec proc.Spec) (Started, error) {
 			p, err := own.Start(spec)

@@ -144,3 +144,13 @@ func SpecOf(name Name) (spec Spec, ok bool) {
 	}
 	return all[i], true
 }
+
+// FailureKind is the kind of an error of a model's service in the words hooks know.
+func FailureKind(kind string) string {
+	switch kind {
+	case "rate_limit", "overloaded", "authentication_failed", "oauth_org_not_allowed", "billing_error",
+		"invalid_request", "model_not_found", "server_error", "max_output_tokens":
+		return kind
+	}
+	return "unknown"
+}

@@ -101,7 +101,7 @@ func TestKF116_AFoldersNameIsNotExecuted(t *testing.T) {
 		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf %s \"$1\"; exit 0\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		here := func(c *Config) { c.Root = dir; c.Cwd = func() string { return dir } }
+		here := func(c *Config) { c.Root = func() string { return dir }; c.Cwd = func() string { return dir } }
 		for what, settings := range map[string]string{
 			"shell":         command("Stop", "", `test -d "${CLAUDE_PROJECT_DIR}" && "$CLAUDE_PROJECT_DIR"/guard.sh "${CLAUDE_PROJECT_DIR}"`, ""),
 			"named shell":   command("Stop", "", `"${CLAUDE_PROJECT_DIR}/guard.sh" "$CLAUDE_PROJECT_DIR"`, `,"shell":"bash"`),
@@ -116,7 +116,7 @@ func TestKF116_AFoldersNameIsNotExecuted(t *testing.T) {
 				t.Fatalf("%s: the name %q was executed", what, name)
 			}
 		}
-		_, args, err := New(Config{Root: dir}).commandLine(&Handler{Command: "test -d ${CLAUDE_PROJECT_DIR}", Shell: "powershell"})
+		_, args, err := New(Config{Root: func() string { return dir }}).commandLine(&Handler{Command: "test -d ${CLAUDE_PROJECT_DIR}", Shell: "powershell"})
 		if err != nil || strings.Contains(strings.Join(args, " "), name) || !strings.Contains(args[len(args)-1], "= $env:CLAUDE_PROJECT_DIR\n") {
 			t.Errorf("powershell: %q %v", args, err)
 		}
@@ -130,7 +130,7 @@ func TestKF116_PlaceholdersInAddressesAndHeaders(t *testing.T) {
 	}))
 	defer srv.Close()
 	h, _ := rig(t, fmt.Sprintf(`{"Stop":[{"hooks":[{"type":"http","url":"%s/?dir=${CLAUDE_PROJECT_DIR}","headers":{"X-Dir":"${CLAUDE_PROJECT_DIR}"}}]}]}`, srv.URL))
-	if o := h.Fire(t.Context(), Event{Name: Stop}); got != h.cfg.Root+" "+h.cfg.Root {
+	if o := h.Fire(t.Context(), Event{Name: Stop}); got != h.cfg.root()+" "+h.cfg.root() {
 		t.Errorf("sent %q; %q", got, o.Notices)
 	}
 }
@@ -312,7 +312,7 @@ func TestKF116_ArgumentsThatAreProgramsKeepThePlaceholder(t *testing.T) {
 			t.Fatal(err)
 		}
 		h, _ := rig(t, command("Stop", "", "/bin/sh", `,"args":["-c","test -d \"${CLAUDE_PROJECT_DIR}\" && printf %s \"${CLAUDE_PROJECT_DIR}\""]`), func(c *Config) {
-			c.Root = root
+			c.Root = func() string { return root }
 			c.Cwd = func() string { return root }
 		})
 		o := h.Fire(t.Context(), Event{Name: Stop})

@@ -46,10 +46,10 @@ type Config struct {
 	Owner  *proc.Owner        // owner of the programs that are started
 	Env    func() []string    // environment of commands; nil: this process's
 	Cwd    func() string      // working directory of commands; one that is gone is replaced by Root, then home
-	Root   string             // project root where the session started, CLAUDE_PROJECT_DIR
+	Root   func() string      // project root where the session started, CLAUDE_PROJECT_DIR
 	Home   string             // the user's home
-	Dir    string             // session folder, for texts that are too long and environment files
-	Inside string             // folder that confined programs may write, for their environment files; empty: they have none
+	Dir    func() string      // the present session folder, for texts that are too long and environment files
+	Inside func() string      // the present folder that confined programs may write, for their environment files; nil: they have none
 	Common func() Common      // what every event's input tells
 	// Rule reports whether a tool call matches a permission rule, for "if". Nil: an "if" never holds.
 	Rule func(rule, tool string, input json.RawMessage) bool

@@ -33,7 +33,7 @@ func rig(t *testing.T, settings string, change ...func(*Config)) (*Hooks, []Prob
 	t.Cleanup(func() { host.Close() })
 	dir := t.TempDir()
 	cfg := Config{
-		Owner: host.Owner("test"), Cwd: func() string { return dir }, Root: dir, Home: dir, Dir: dir,
+		Owner: host.Owner("test"), Cwd: func() string { return dir }, Root: func() string { return dir }, Home: dir, Dir: func() string { return dir },
 		Common: func() Common { return Common{Session: "s", Transcript: "/t", Cwd: dir, Mode: "default"} },
 	}
 	for _, c := range change {
@@ -65,7 +65,7 @@ func TestInputReachesTheCommand(t *testing.T) {
 			t.Errorf("%s is %v, want %v", key, in[key], want)
 		}
 	}
-	if got := strings.TrimSpace(o.Runs[0].Stderr); got != h.cfg.Root {
+	if got := strings.TrimSpace(o.Runs[0].Stderr); got != h.cfg.root() {
 		t.Errorf("CLAUDE_PROJECT_DIR is %q", got)
 	}
 }
@@ -484,7 +484,7 @@ func TestStartContextAndStop(t *testing.T) {
 func TestWorkingDirectoryThatIsGone(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	h, _ := rig(t, command("Stop", "", "pwd >&2", ""), func(c *Config) { c.Cwd = func() string { return gone } })
-	if o := h.Fire(t.Context(), Event{Name: Stop}); strings.TrimSpace(o.Runs[0].Stderr) != h.cfg.Root {
+	if o := h.Fire(t.Context(), Event{Name: Stop}); strings.TrimSpace(o.Runs[0].Stderr) != h.cfg.root() {
 		t.Errorf("ran in %q", o.Runs[0].Stderr)
 	}
 }

@@ -212,7 +212,7 @@ var userConfig = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // commandLine returns the program and its arguments. Placeholders are filled in where no shell reads
 // the text; a shell finds them in its environment, for in its text a folder's name would be executed.
 func (h *Hooks) commandLine(x *Handler) (string, []string, error) {
-	if words := x.Words(h.cfg.Root); words != nil {
+	if words := x.Words(h.cfg.root()); words != nil {
 		return words[0], words[1:], nil
 	}
 	if m := userConfig().FindStringSubmatch(x.Command); m != nil {
@@ -231,9 +231,17 @@ func (h *Hooks) commandLine(x *Handler) (string, []string, error) {
 
 const projectDir = "CLAUDE_PROJECT_DIR"
 
+// root is the project root of the present session; empty: there is none.
+func (c *Config) root() string {
+	if c.Root == nil {
+		return ""
+	}
+	return c.Root()
+}
+
 // fill puts the values of placeholders into a text that no shell reads.
 func (h *Hooks) fill(text string) string {
-	return strings.ReplaceAll(text, "${"+projectDir+"}", h.cfg.Root)
+	return strings.ReplaceAll(text, "${"+projectDir+"}", h.cfg.root())
 }
 
 // powershell are the arguments for a command. There ${NAME} is a variable of the shell's own, which is
@@ -244,7 +252,7 @@ func powershell(command string) []string {
 
 // workingDir is where commands run: the session's folder, or what there is of it.
 func (h *Hooks) workingDir() string {
-	for _, dir := range []string{h.cfg.Cwd(), h.cfg.Root, h.cfg.Home} {
+	for _, dir := range []string{h.cfg.Cwd(), h.cfg.root(), h.cfg.Home} {
 		if st, err := os.Stat(dir); dir != "" && err == nil && st.IsDir() {
 			return dir
 		}
@@ -264,7 +272,7 @@ func (h *Hooks) environment(spec Spec, confined bool) []string {
 			env = append(env, line)
 		}
 	}
-	env = append(env, projectDir+"="+h.cfg.Root)
+	env = append(env, projectDir+"="+h.cfg.root())
 	if effort := h.cfg.Common().Effort; effort != "" {
 		env = append(env, "CLAUDE_EFFORT="+effort)
 	}
@@ -283,13 +291,14 @@ type envKey struct {
 
 // envFile returns the file in which hooks of an event class leave environment for shell commands.
 func (h *Hooks) envFile(spec Spec, confined bool) string {
-	dir := h.cfg.Dir
+	folder := h.cfg.Dir
 	if confined {
-		dir = h.cfg.Inside
+		folder = h.cfg.Inside
 	}
-	if !spec.EnvFile || dir == "" {
+	if !spec.EnvFile || folder == nil {
 		return ""
 	}
+	dir := folder()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := envKey{spec.Name, confined}
@@ -360,10 +369,10 @@ func (h *Hooks) bounded(a answer) answer {
 
 func (h *Hooks) spill(text string) string {
 	short := cutText(text, maxText/2)
-	if h.cfg.Dir == "" {
+	if h.cfg.Dir == nil {
 		return short
 	}
-	f, err := os.CreateTemp(h.cfg.Dir, "hook-output-*.txt")
+	f, err := os.CreateTemp(h.cfg.Dir(), "hook-output-*.txt")
 	if err != nil {
 		return short
 	}

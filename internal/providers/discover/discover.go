@@ -41,8 +41,9 @@ type Config struct {
 
 	Model       string                                // settings: model
 	Corrections map[string]json.RawMessage            // by provider/model, see catalog.New
-	Overrides   map[string]string                     // settings: modelOverrides, model id → the provider's id
-	KeyHelper   func(context.Context) (string, error) // settings: apiKeyHelper; nil: none
+	Overrides   func() map[string]string              // settings: modelOverrides as they are now, model id → the provider's id; nil: none
+	KeyHelper   func(context.Context) (string, error) // settings: apiKeyHelper as it is now
+	HasHelper   func() bool                           // whether there is one now; nil: there is none
 
 	// Run runs a program that knows keys (aws, a credential_process) and returns what it printed. It
 	// wraps [exec.ErrNotFound] when there is none. Needed where Amazon's services are.
@@ -214,7 +215,7 @@ func (d *Discovery) choose(ctx context.Context, s service, id string) Choice {
 		info.ID = bare + "[1m]"
 		info.ContextWindow = longWindow
 	}
-	if to := d.cfg.Overrides[bare]; to != "" {
+	if to := d.cfg.override(bare); to != "" {
 		info.ID = to
 	}
 	d.limit(&info)
@@ -235,6 +236,14 @@ func (d *Discovery) limit(info *provider.Info) {
 	if n := d.number("MAX_CONTEXT_TOKENS"); n > 0 {
 		info.ContextWindow = n
 	}
+}
+
+// override is the id a provider knows a model by; empty: its own.
+func (c Config) override(id string) string {
+	if c.Overrides == nil {
+		return ""
+	}
+	return c.Overrides()[id]
 }
 
 func (d *Discovery) client() *http.Client { return d.cfg.HTTP }

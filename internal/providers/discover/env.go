@@ -101,7 +101,7 @@ func (d *Discovery) anthropic() service {
 	case s.key != "":
 	case s.token != "":
 		s.source = "ANTHROPIC_AUTH_TOKEN"
-	case d.cfg.KeyHelper != nil:
+	case d.cfg.HasHelper != nil && d.cfg.HasHelper():
 		s.source, s.helper = "settings (apiKeyHelper)", true
 	default:
 		s.missing = "ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN, or CLAUDE_CODE_USE_BEDROCK or CLAUDE_CODE_USE_VERTEX)"

@@ -92,7 +92,7 @@ var (
 
 // plausible reports whether a service can have a model of that name.
 func (d *Discovery) plausible(s service, id string) bool {
-	if _, known := d.catalog.Model(listed(s.id), id); known || s.custom || d.cfg.Overrides[id] != "" {
+	if _, known := d.catalog.Model(listed(s.id), id); known || s.custom || d.cfg.override(id) != "" {
 		return true
 	}
 	switch s.api {
@@ -218,7 +218,7 @@ func (d *Discovery) maker(id string) string {
 		return "bedrock"
 	case strings.Contains(id, "/"):
 		return ""
-	case claudeName().MatchString(id) || d.cfg.Overrides[id] != "":
+	case claudeName().MatchString(id) || d.cfg.override(id) != "":
 		return d.usual()[0]
 	case openAIName().MatchString(id):
 		return "openai"

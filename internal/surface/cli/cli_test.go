@@ -279,7 +279,7 @@ func TestFlagsBecomeOptions(t *testing.T) {
 			if got.opened == nil {
 				t.Fatalf("nothing was opened: %+v", got)
 			}
-			want := app.Options{Cwd: dir, Entrypoint: "cli", Version: Version()}
+			want := app.Options{Cwd: dir, Version: Version(), Host: app.Host{Entrypoint: "cli"}}
 			tc.want(&want)
 			have := *got.opened
 			have.Warn = nil

@@ -90,13 +90,12 @@ func (c *command) demo(ctx context.Context, fast bool, picture string) error {
 // demoTurn plays the scripted turn in a session of its own, which keeps nothing.
 func (c *command) demoTurn(ctx context.Context, project, script string, show plain.ShowOptions) error {
 	o := app.Options{
-		Cwd:       project,
-		Version:   Version(),
-		Warn:      c.process.Err,
-		Model:     "script:" + script,
-		Mode:      "acceptEdits",
-		Allow:     []string{"Bash(" + demoCheck + ")"},
-		NoPersist: true,
+		Cwd:         project,
+		Version:     Version(),
+		Warn:        c.process.Err,
+		ModelChoice: app.ModelChoice{Model: "script:" + script},
+		Access:      app.Access{Mode: "acceptEdits", Allow: []string{"Bash(" + demoCheck + ")"}},
+		Thread:      app.Thread{NoPersist: true},
 	}
 	s, err := c.deps.Open(ctx, o, c.flags)
 	if err != nil {

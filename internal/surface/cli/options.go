@@ -16,35 +16,23 @@ import (
 // options are the flags as the session understands them.
 func (f *Flags) options(p Process) (app.Options, error) {
 	o := app.Options{
-		Cwd:                p.Cwd,
-		Entrypoint:         p.entrypoint(),
-		Version:            Version(),
-		Warn:               p.Err,
-		DropIn:             p.sdk(),
-		NoOffline:          p.sdk() || f.format() == headless.StreamJSON,
-		Model:              f.Model,
-		Fallbacks:          splitList(f.FallbackModel),
-		MaxTokens:          f.MaxTokens,
-		Betas:              splitLists(f.Betas),
-		Record:             f.Record,
-		Mode:               f.PermissionMode,
-		Bypass:             f.Bypass,
-		AllowBypass:        f.AllowBypass,
-		Allow:              splitLists(f.AllowedTools),
-		Deny:               splitLists(f.DisallowedTools),
-		AddDirs:            f.AddDirs,
-		IgnoreBadRules:     f.IgnoreBadRules,
-		Silent:             silent(f),
-		MaxTurns:           f.MaxTurns,
-		MaxBudgetUSD:       f.MaxBudgetUSD,
-		AppendSystemPrompt: f.AppendSystem,
-		Settings:           f.Settings,
-		Simple:             f.Simple,
-		Continue:           f.Continue && !f.Given("resume"), // the named session is meant
-		ResumeAt:           f.ResumeAt,
-		Fork:               f.Fork,
-		SessionID:          f.SessionID,
-		NoPersist:          f.NoPersistence,
+		Cwd: p.Cwd, Version: Version(), Warn: p.Err,
+		Host: app.Host{Entrypoint: p.entrypoint(), DropIn: p.sdk(), Silent: silent(f)},
+		ModelChoice: app.ModelChoice{
+			Model: f.Model, Fallbacks: splitList(f.FallbackModel), NoOffline: p.sdk() || f.format() == headless.StreamJSON,
+			MaxTokens: f.MaxTokens, Betas: splitLists(f.Betas), Record: f.Record,
+		},
+		Access: app.Access{
+			Mode: f.PermissionMode, Bypass: f.Bypass, AllowBypass: f.AllowBypass, Allow: splitLists(f.AllowedTools),
+			Deny: splitLists(f.DisallowedTools), Simple: f.Simple, AddDirs: f.AddDirs, IgnoreBadRules: f.IgnoreBadRules,
+		},
+		Bounds:     app.Bounds{MaxTurns: f.MaxTurns, MaxBudgetUSD: f.MaxBudgetUSD},
+		Instructed: app.Instructed{AppendSystemPrompt: f.AppendSystem},
+		Sources:    app.Sources{Settings: f.Settings},
+		Thread: app.Thread{
+			Continue: f.Continue && !f.Given("resume"), // the named session is meant
+			ResumeAt: f.ResumeAt, Fork: f.Fork, SessionID: f.SessionID, NoPersist: f.NoPersistence,
+		},
 	}
 	switch {
 	case f.Init || f.InitOnly:

@@ -268,7 +268,7 @@ func printState(ctx context.Context, r StateRequest, out io.Writer) error {
 // here are the options of a look at a folder.
 func here(cwd string) app.Options {
 	p := OS()
-	return app.Options{Cwd: cwd, Entrypoint: p.entrypoint(), DropIn: p.sdk(), Version: Version(), Warn: p.Err}
+	return app.Options{Cwd: cwd, Version: Version(), Warn: p.Err, Host: app.Host{Entrypoint: p.entrypoint(), DropIn: p.sdk()}}
 }
 
 func printFields(r StateRequest, out io.Writer) error {
@@ -318,8 +318,8 @@ func replay(_ context.Context, r ReplayRequest, out io.Writer) (*app.Options, er
 		}
 		p := OS()
 		return &app.Options{
-			Cwd: b.Cwd, Resume: b.Transcript, ResumeAt: b.At, Fork: true,
-			Entrypoint: p.entrypoint(), Version: Version(), Warn: visible.Writer(p.Err),
+			Cwd: b.Cwd, Thread: app.Thread{Resume: b.Transcript, ResumeAt: b.At, Fork: true},
+			Host: app.Host{Entrypoint: p.entrypoint()}, Version: Version(), Warn: visible.Writer(p.Err),
 		}, nil
 	case r.Diff[0] != "":
 		return nil, printDiff(played, r, out)

@@ -140,7 +140,7 @@ func (j *job) newest(max int) string {
 	return shown{front: front, end: end, between: between}.fit(max/3, max-max/3)
 }
 
-func (j *job) outputPath() string { return j.shell.outputFile(j.id) }
+func (j *job) outputPath() string { return j.output }
 
 func (j *job) backgroundResult(lead string, limit time.Duration) tool.Result {
 	var b strings.Builder

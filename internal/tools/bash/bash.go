@@ -56,8 +56,8 @@ func Unconfined(owner *proc.Owner) Runner {
 // nil mean what their comment says. All functions may be called from several goroutines at once.
 type World struct {
 	Runner Runner
-	Dir    string        // the session's folder for output files, made when missing
-	Temp   string        // folder commands may write to, confined or not; made when missing. Empty: Dir
+	Dir    func() string // the present session's folder for output files, made when missing
+	Temp   func() string // folder commands may write to, confined or not; made when missing. nil: Dir
 	Board  task.Board    // where work in the background is entered
 	Live   *task.Live    // where its controls are left
 	NewID  func() string // a new task id; needed
@@ -122,7 +122,7 @@ type Shell struct {
 // New returns the tool.
 func New(w World) *Shell {
 	s := &Shell{world: w, running: map[string]*call{}}
-	if s.world.Temp == "" {
+	if s.world.Temp == nil {
 		s.world.Temp = w.Dir
 	}
 	spec := tool.Spec{Name: Name, Description: description, Schema: json.RawMessage(schema), Keywords: "shell terminal command run execute", Repeatable: true, Argument: "command"}
@@ -225,7 +225,7 @@ func (s *Shell) env(dir string) []string {
 	return append(env[:len(env):len(env)], "PWD="+dir, "GIT_EDITOR=true")
 }
 
-func (s *Shell) outputFile(id string) string { return filepath.Join(s.world.Dir, id+".output") }
+func (s *Shell) outputFile(id string) string { return filepath.Join(s.world.Dir(), id+".output") }
 
 // now is the clock of the board, so that times in the state and here agree.
 func (s *Shell) now() time.Time { return s.world.Board.Now() }

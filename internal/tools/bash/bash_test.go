@@ -63,7 +63,7 @@ func newStand(t testing.TB, change ...func(*bash.World)) *stand {
 	s := &stand{t: t, board: newBoard(), live: &task.Live{}, owner: host.Owner("test"), dir: dir}
 	var ids atomic.Int64
 	s.world = &bash.World{
-		Runner: bash.Unconfined(s.owner), Dir: t.TempDir(), Board: s.board, Live: s.live,
+		Runner: bash.Unconfined(s.owner), Dir: sync.OnceValue(t.TempDir), Board: s.board, Live: s.live,
 		NewID: func() string { return fmt.Sprintf("b%d", ids.Add(1)) },
 		Root:  func() string { return dir },
 	}
@@ -201,7 +201,7 @@ func TestResults(t *testing.T) {
 			}
 		})
 	}
-	if left, _ := filepath.Glob(filepath.Join(s.world.Dir, "*")); len(left) != 0 {
+	if left, _ := filepath.Glob(filepath.Join(s.world.Dir(), "*")); len(left) != 0 {
 		t.Errorf("left in the session's folder: %v", left)
 	}
 }
@@ -587,7 +587,7 @@ func TestKF027_UnboundedOutput(t *testing.T) {
 			} else if !r.IsError || !strings.Contains(got, "printed more than") || utf8.RuneCountInString(got) > 11_000 || !utf8.ValidString(got) {
 				t.Errorf("%s: %.300q", command, got)
 			}
-			names, _ := filepath.Glob(filepath.Join(s.world.Dir, "*"))
+			names, _ := filepath.Glob(filepath.Join(s.world.Dir(), "*"))
 			for _, n := range names {
 				if st, err := os.Stat(n); err != nil || st.Size() > 6<<20 {
 					t.Errorf("%s: file of %d bytes, %v", command, st.Size(), err)
@@ -633,7 +633,7 @@ func TestPrefixShellAndLongCommands(t *testing.T) {
 	if r := s.sh("x='" + strings.Repeat("y", 300_000) + "'; echo ${#x}; cd /"); !strings.HasPrefix(text(r), "300000") {
 		t.Errorf("%.200s", text(r))
 	}
-	if left, _ := filepath.Glob(filepath.Join(s.world.Dir, "*")); len(left) != 0 {
+	if left, _ := filepath.Glob(filepath.Join(s.world.Dir(), "*")); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -659,7 +659,7 @@ echo noise; cd `+project+`
 	t.Setenv("BASH_ENV", filepath.Join(project, "evil.sh"))
 	s := newStand(t)
 	var asked atomic.Int32
-	capture := bash.Capture(s.owner, proc.Finder{}, "", s.world.Dir, func() []string { return os.Environ() })
+	capture := bash.Capture(s.owner, proc.Finder{}, func() string { return "" }, s.world.Dir, func() []string { return os.Environ() })
 	s.world.Snapshot = func(ctx context.Context) (string, error) {
 		asked.Add(1)
 		return capture(ctx)
@@ -685,7 +685,7 @@ func TestSnapshotOfNothing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, ".bashrc"), []byte("export A=1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := bash.Capture(s.owner, proc.Finder{}, "", s.world.Dir, os.Environ)(t.Context()); err != nil || path != "" {
+	if path, err := bash.Capture(s.owner, proc.Finder{}, func() string { return "" }, s.world.Dir, os.Environ)(t.Context()); err != nil || path != "" {
 		data, _ := os.ReadFile(path)
 		t.Errorf("%q, %v: %s", path, err, data)
 	}
@@ -694,7 +694,7 @@ func TestSnapshotOfNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if path, err := bash.Capture(s.owner, proc.Finder{}, "", s.world.Dir, os.Environ)(ctx); err == nil || path != "" {
+	if path, err := bash.Capture(s.owner, proc.Finder{}, func() string { return "" }, s.world.Dir, os.Environ)(ctx); err == nil || path != "" {
 		t.Errorf("%q, %v", path, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/myelin-agent/myelin/internal/core/tool"
@@ -27,7 +28,7 @@ func TestKF156_HostileNote(t *testing.T) {
 		"folder": `rm -f "$note"; mkdir "$note"`,
 	} {
 		s := newStand(t, func(w *bash.World) {
-			w.Temp = t.TempDir()
+			w.Temp = sync.OnceValue(t.TempDir)
 			plain := w.Runner
 			w.Runner = func(spec proc.Spec, _ tool.Confinement) (bash.Run, error) { return plain(spec, tool.Confinement{}) }
 		})
@@ -44,7 +45,7 @@ func TestKF156_HostileNote(t *testing.T) {
 // no link planted in the temporary folder is written through.
 func TestKF157_PlantedNote(t *testing.T) {
 	temp := t.TempDir()
-	s := newStand(t, func(w *bash.World) { w.Temp = temp })
+	s := newStand(t, func(w *bash.World) { w.Temp = func() string { return temp } })
 	victim := filepath.Join(s.dir, "victim")
 	if err := os.WriteFile(victim, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
@@ -56,14 +57,14 @@ func TestKF157_PlantedNote(t *testing.T) {
 	}
 	res := s.sh(findNote + `echo "$note"; cd /`)
 	note := strings.TrimSpace(text(res))
-	if !strings.HasPrefix(note, s.world.Dir+"/") || s.scope.Cwd() != "/" {
+	if !strings.HasPrefix(note, s.world.Dir()+"/") || s.scope.Cwd() != "/" {
 		t.Errorf("the note is %q, now in %s", note, s.scope.Cwd())
 	}
 	s.sh("cd " + s.dir + "; : " + strings.Repeat("x", 130<<10))
 	if got, err := os.ReadFile(victim); err != nil || string(got) != "mine" {
 		t.Errorf("the victim reads %q, %v", got, err)
 	}
-	for _, dir := range []string{s.world.Dir, temp} {
+	for _, dir := range []string{s.world.Dir(), temp} {
 		if left, err := filepath.Glob(filepath.Join(dir, "cwd-*-*")); err != nil || len(left) > 0 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}

@@ -23,6 +23,7 @@ type job struct {
 	lim    Limits
 	sight  sight
 	script script
+	output string // file of what it prints
 	dir    string
 	env    []string
 	notice string // to be told with the result
@@ -81,13 +82,14 @@ func (s *Shell) run(ctx context.Context, in Input, c tool.Call) (tool.Result, er
 // start makes sink and process.
 func (j *job) start() error {
 	s := j.shell
-	if err := os.MkdirAll(s.world.Temp, 0o700); err != nil {
+	if err := os.MkdirAll(s.world.Temp(), 0o700); err != nil {
 		return fmt.Errorf("make the session's temporary folder: %w", err)
 	}
 	j.id = s.world.NewID()
+	j.output = s.outputFile(j.id)
 	j.live = newLiveText(j.call.Progress)
 	j.capture = proc.NewCapture(proc.CaptureConfig{
-		Keep: 4 * j.lim.MaxOutput, Path: s.outputFile(j.id), Head: fileLimit - proc.DefaultTail,
+		Keep: 4 * j.lim.MaxOutput, Path: j.output, Head: fileLimit - proc.DefaultTail,
 		Limit: j.lim.MaxBytes, Quota: s.world.Quota, Seen: j.live.add,
 	})
 	spec := proc.Spec{
@@ -95,7 +97,7 @@ func (j *job) start() error {
 		Stdout: j.capture, Stderr: j.capture, Label: oneLine(j.in.Command, 120), Text: j.in.Command,
 	}
 	if j.in.Service != "" {
-		f, err := serviceFile(s.outputFile(j.id))
+		f, err := serviceFile(j.output)
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (s *Shell) write(in Input, c tool.Call, dir, snapshot string, lim Limits) (
 	fmt.Fprintf(&b, "eval %s\n", quote(command))
 	text := b.String()
 	if len(text) > maxArgument {
-		file := filepath.Join(s.world.Dir, rand.Text()+".sh") // never where a confined command could change it
+		file := filepath.Join(s.world.Dir(), rand.Text()+".sh") // never where a confined command could change it
 		if err := nolink.WriteFile(file, []byte(text)); err != nil {
 			return sc, fmt.Errorf("write long command: %w", err)
 		}
@@ -72,9 +72,9 @@ func (s *Shell) write(in Input, c tool.Call, dir, snapshot string, lim Limits) (
 func (s *Shell) note(c tool.Call) (string, error) {
 	name := "cwd-" + safeName(c.ID) + "-" + rand.Text()
 	if c.Confine.Level != tool.Unconfined {
-		return filepath.Join(s.world.Temp, name), nil
+		return filepath.Join(s.world.Temp(), name), nil
 	}
-	file := filepath.Join(s.world.Dir, name)
+	file := filepath.Join(s.world.Dir(), name)
 	if err := nolink.WriteFile(file, nil); err != nil {
 		return "", fmt.Errorf("make note of the working directory: %w", err)
 	}

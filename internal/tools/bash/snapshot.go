@@ -84,9 +84,9 @@ printf '%s\n' "$0 ends"
 // the answer in dir. It runs the user's own start files in the home folder, with the environment env
 // but without the variables that name further start files, and nothing of any project. It takes
 // bash only; for another shell, or where nothing is worth keeping, the path is empty.
-func Capture(owner *proc.Owner, finder proc.Finder, shell, dir string, env func() []string) func(ctx context.Context) (string, error) {
+func Capture(owner *proc.Owner, finder proc.Finder, shell, dir func() string, env func() []string) func(ctx context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		shell := shellPath(shell, finder)
+		shell := shellPath(shell(), finder)
 		if filepath.Base(shell) != "bash" {
 			return "", nil
 		}
@@ -113,7 +113,7 @@ func Capture(owner *proc.Owner, finder proc.Finder, shell, dir string, env func(
 		if !begun || !ended || more > 0 {
 			return "", errors.New("capture login shell: it did not answer, or too much")
 		}
-		return keepSnapshot(dir, string(text))
+		return keepSnapshot(dir(), string(text))
 	}
 }
 

@@ -269,13 +269,14 @@ func (b *bounded) Write(p []byte) (int, error) {
 func (r *reader) pictures(ctx context.Context, in Input, size int64, from, to int) (tool.Result, error) {
 	const none = "%s: pages %d to %d hold no text, so they are pictures (scanned?)"
 	program, err := r.find("pdftoppm")
-	if err != nil || r.w.Pages == "" || (r.w.Images != nil && !r.w.Images()) {
+	if err != nil || r.w.Pages == nil || (r.w.Images != nil && !r.w.Images()) {
 		return tool.Failed(fmt.Sprintf(none+"; they cannot be shown here.", in.FilePath, from, to)), nil
 	}
-	if err := os.MkdirAll(r.w.Pages, 0o700); err != nil {
+	pages := r.w.Pages()
+	if err := os.MkdirAll(pages, 0o700); err != nil {
 		return tool.Result{}, fmt.Errorf("make the folder for pages: %w", err)
 	}
-	dir, err := os.MkdirTemp(r.w.Pages, "pdf-")
+	dir, err := os.MkdirTemp(pages, "pdf-")
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("make the folder for pages: %w", err)
 	}

@@ -39,7 +39,7 @@ type World struct {
 	Images    func() bool              // whether it sees pictures; nil: yes
 	Room      func() int               // tokens the context still has room for, for allow_large; nil: 100,000
 	Finder    proc.Finder              // of programs that read PDF
-	Pages     string                   // folder for pictures of PDF pages, made when missing; empty: none are made
+	Pages     func() string            // the present folder for pictures of PDF pages, made when missing; nil: none are made
 }
 
 const description = `Reads a file: text (numbered lines), PNG, JPEG, GIF or WebP images, PDF, or a Jupyter notebook.

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -454,7 +455,7 @@ func TestPDFWithoutText(t *testing.T) {
 	if _, err := exec.LookPath("pdftoppm"); err != nil {
 		return // nothing here can draw pages, and above is what is said then
 	}
-	b = newBench(t, read.World{Pages: filepath.Join(t.TempDir(), "pages")})
+	b = newBench(t, read.World{Pages: sync.OnceValue(func() string { return filepath.Join(t.TempDir(), "pages") })})
 	r := b.call(in{"file_path": b.put("scan.pdf", pdfOf("", ""))})
 	if len(r.Content) != 3 || r.Content[0].(msg.Image).MediaType != "image/jpeg" || !strings.Contains(string(r.Structured), `"type":"parts"`) || !strings.Contains(string(r.Structured), `"count":2`) {
 		t.Errorf("%d blocks, structured %s", len(r.Content), r.Structured)

@@ -29,11 +29,11 @@ const (
 	defaultOutput = 30_000
 )
 
-// World is what the tools need to know. Board and Live are needed.
+// World is what the tools need to know. All of it is needed.
 type World struct {
 	Board     task.Board
 	Live      *task.Live
-	MaxOutput int // characters of output shown; 0: 30,000 (TASK_MAX_OUTPUT_LENGTH)
+	MaxOutput func() int // characters of output shown, as it is now; 0: 30,000 (TASK_MAX_OUTPUT_LENGTH)
 }
 
 type outputInput struct {
@@ -123,7 +123,7 @@ func (w World) wait(ctx context.Context, id string, timeout *float64) {
 
 // newest is the end of a task's output: of the running work, else of its file.
 func (w World) newest(t task.Task) string {
-	most := w.MaxOutput
+	most := w.MaxOutput()
 	if most <= 0 {
 		most = defaultOutput
 	}

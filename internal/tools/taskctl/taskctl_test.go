@@ -21,7 +21,7 @@ type root struct{ Task *task.State }
 
 func newWorld() taskctl.World {
 	s := store.New(root{Task: &task.State{}}, nil, nil)
-	return taskctl.World{Live: &task.Live{}, MaxOutput: 20, Board: task.Board{Now: time.Now, Slice: store.Focus(s,
+	return taskctl.World{Live: &task.Live{}, MaxOutput: func() int { return 20 }, Board: task.Board{Now: time.Now, Slice: store.Focus(s,
 		func(r *root) *task.State { return r.Task },
 		func(r *root, t *task.State) *root { n := *r; n.Task = t; return &n })}}
 }

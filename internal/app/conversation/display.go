@@ -1,6 +1,4 @@
-// Package display lets the MessageDisplay hooks rewrite what people are shown of the model's texts.
-// What the model and the transcript have stays as it is. Begin with [New].
-package display
+package conversation
 
 import (
 	"context"
@@ -8,15 +6,14 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
-	"github.com/myelin-agent/myelin/internal/feature/hook"
 )
 
-// Display is that of one turn. A person sees batches of complete lines, each when its hooks have
-// answered; where nobody sits, a text goes through the hooks once, whole. It is for one goroutine.
-type Display struct {
-	fire  func(context.Context, hook.Event) hook.Outcome
-	turn  string // id of the turn
-	lines bool   // batches of lines, not whole texts
+// display lets the MessageDisplay hooks rewrite what is shown of the model's texts. What the model
+// and the transcript have stays as it is. A person sees batches of complete lines, each when its
+// hooks have answered; where nobody sits, a text goes through the hooks once, whole.
+type display struct {
+	rewrite func(context.Context, Batch) *string
+	lines   bool // batches of lines, not whole texts
 
 	response string        // the model speaks in
 	index    int           // of the next batch
@@ -30,14 +27,29 @@ type Display struct {
 // shownText is a text of the model and what was shown for it.
 type shownText struct{ said, shown string }
 
-// New returns the display of a turn: hooks are fired with fire, for batches of lines or whole texts.
-func New(fire func(context.Context, hook.Event) hook.Outcome, turn string, lines bool) *Display {
-	return &Display{fire: fire, turn: turn, lines: lines}
+// Batch is a piece of what is about to be shown.
+type Batch struct {
+	Message string // id of the answer
+	Index   int    // of the batch in its text
+	Final   bool   // the text ends with it
+	Text    string
 }
 
-// Pass returns what surfaces get for an event of the main conversation. The slice is valid until
+// newDisplay returns nil when nobody wants to see what is displayed.
+func newDisplay(given Given, turn string) *display {
+	if given.Turns.Display == nil {
+		return nil
+	}
+	rewrite := given.Turns.Display(turn)
+	if rewrite == nil {
+		return nil
+	}
+	return &display{rewrite: rewrite, lines: given.Session.Get().Interactive}
+}
+
+// pass returns what surfaces get for an event of the main conversation. The slice is valid until
 // the next call.
-func (d *Display) Pass(ctx context.Context, e proto.Event) []proto.Event {
+func (d *display) pass(ctx context.Context, e proto.Event) []proto.Event {
 	if e.Agent != "" {
 		return []proto.Event{e}
 	}
@@ -61,7 +73,7 @@ func (d *Display) Pass(ctx context.Context, e proto.Event) []proto.Event {
 }
 
 // delta holds a piece of a text until its line, or the text, is complete.
-func (d *Display) delta(ctx context.Context, b proto.Delta) {
+func (d *display) delta(ctx context.Context, b proto.Delta) {
 	d.held += b.Text
 	d.block = b
 	if end := strings.LastIndexByte(d.held, '\n') + 1; d.lines && end > 0 {
@@ -72,7 +84,7 @@ func (d *Display) delta(ctx context.Context, b proto.Delta) {
 }
 
 // message shows the rest of a text, and the message with the text as it was shown.
-func (d *Display) message(ctx context.Context, b proto.Message, text string) proto.Message {
+func (d *display) message(ctx context.Context, b proto.Message, text string) proto.Message {
 	streamed := d.held != "" || d.index > 0
 	if !streamed {
 		d.held = text
@@ -90,7 +102,7 @@ func (d *Display) message(ctx context.Context, b proto.Message, text string) pro
 }
 
 // flush shows what is left of a text that became no message.
-func (d *Display) flush(ctx context.Context) {
+func (d *display) flush(ctx context.Context) {
 	if d.held != "" || d.index > 0 {
 		d.show(ctx, d.held, true)
 	}
@@ -98,16 +110,14 @@ func (d *Display) flush(ctx context.Context) {
 }
 
 // show asks the hooks about a batch and leaves what is shown for it.
-func (d *Display) show(ctx context.Context, batch string, final bool) {
-	o := d.fire(ctx, hook.Event{Name: hook.MessageDisplay, Fields: map[string]any{
-		"turn_id": d.turn, "message_id": d.response, "index": d.index, "final": final, "delta": batch,
-	}})
+func (d *display) show(ctx context.Context, batch string, final bool) {
+	rewritten := d.rewrite(ctx, Batch{Message: d.response, Index: d.index, Final: final, Text: batch})
 	d.index++
-	if o.Display != nil {
-		batch = *o.Display
+	if rewritten != nil {
+		batch = *rewritten
 	}
 	d.shown += batch
-	if d.held = ""; batch == "" {
+	if batch == "" {
 		return
 	}
 	b := d.block
@@ -115,9 +125,9 @@ func (d *Display) show(ctx context.Context, batch string, final bool) {
 	d.pending = append(d.pending, proto.E(b))
 }
 
-// Result is the text of the turn's end as it was shown, also by a display that is nil: the text is the last of those that were
+// result is the text of the turn's end as it was shown: the text is the last of those that were
 // said, put together.
-func (d *Display) Result(text string) string {
+func (d *display) result(text string) string {
 	if d == nil {
 		return text
 	}

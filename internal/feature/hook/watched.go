@@ -1,4 +1,4 @@
-package app
+package hook
 
 import (
 	"os"
@@ -6,16 +6,15 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/sys/watch"
 )
 
-// watched are the files FileChanged hooks hear of: those their matchers name, and those that hooks
+// Watched are the files FileChanged hooks hear of: those their matchers name, and those that hooks
 // asked for since. Nothing is watched while there are none.
-type watched struct {
-	start string           // the folder the session began in
-	cwd   func() string    // where the agent stands
-	fire  func(hook.Event) // may wait for programs
+type Watched struct {
+	start string        // the folder the session began in
+	cwd   func() string // where the agent stands
+	fire  func(Event)   // may wait for programs
 
 	mu    sync.Mutex // guards the rest
 	named []string
@@ -25,19 +24,25 @@ type watched struct {
 	over  bool            // closed for good
 }
 
-// name sets the files that matchers name, in the folder the session began in.
-func (w *watched) name(names []string) {
+// NewWatched watches nothing yet. start is the folder the session began in, cwd where the agent stands; fire
+// may wait for programs.
+func NewWatched(start string, cwd func() string, fire func(Event)) *Watched {
+	return &Watched{start: start, cwd: cwd, fire: fire}
+}
+
+// Name sets the files that matchers name, in the folder the session began in.
+func (w *Watched) Name(names []string) {
 	w.set(&w.named, names, w.start)
 }
 
-// ask sets the files that a hook asked for; nil changes nothing.
-func (w *watched) ask(paths *[]string) {
+// Ask sets the files that a hook asked for; nil changes nothing.
+func (w *Watched) Ask(paths *[]string) {
 	if paths != nil {
 		w.set(&w.asked, *paths, w.cwd())
 	}
 }
 
-func (w *watched) set(list *[]string, names []string, dir string) {
+func (w *Watched) set(list *[]string, names []string, dir string) {
 	paths := make([]string, len(names))
 	for i, n := range names {
 		if paths[i] = n; !filepath.IsAbs(n) {
@@ -66,7 +71,7 @@ func (w *watched) set(list *[]string, names []string, dir string) {
 }
 
 // changed fires the hooks for files that changed.
-func (w *watched) changed(paths []string) {
+func (w *Watched) changed(paths []string) {
 	for _, path := range paths {
 		now := exists(path)
 		w.mu.Lock()
@@ -80,7 +85,7 @@ func (w *watched) changed(paths []string) {
 		case !before:
 			what = "add"
 		}
-		w.fire(hook.Event{Name: hook.FileChanged, Match: filepath.Base(path), Fields: map[string]any{"file_path": path, "event": what}})
+		w.fire(Event{Name: FileChanged, Match: filepath.Base(path), Fields: map[string]any{"file_path": path, "event": what}})
 	}
 }
 
@@ -89,8 +94,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// close ends watching.
-func (w *watched) close() {
+// Close ends watching.
+func (w *Watched) Close() {
 	w.mu.Lock()
 	old := w.w
 	w.w, w.over = nil, true
