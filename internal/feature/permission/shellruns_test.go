@@ -6,19 +6,21 @@ import (
 )
 
 func TestKF122_ProgramsNamedForOthersAsk(t *testing.T) {
-	rule := Rule{List: DenyList, Text: "Bash(rm *)"}
-	denied, asked := plainPolicy(Rule{List: AllowList, Text: "Bash"}, rule), plainPolicy(Rule{List: AllowList, Text: "Bash"}, Rule{List: AskList, Text: rule.Text})
-	list := commandList(t, "told-rm.txt")
-	if len(list) < 300 {
-		t.Fatalf("only %d commands", len(list))
-	}
-	for _, c := range list {
-		c = strings.ReplaceAll(c, "⏎", "\n")
-		if d := decideShell(c, denied); d.Behavior == Allow {
-			t.Errorf("%s: allowed: %s", c, d.Reason.Text)
+	for file, program := range map[string]string{"told-rm.txt": "rm", "told-curl.txt": "curl"} {
+		rule := "Bash(" + program + " *)"
+		denied, asked := plainPolicy(Rule{List: AllowList, Text: "Bash"}, Rule{List: DenyList, Text: rule}), plainPolicy(Rule{List: AllowList, Text: "Bash"}, Rule{List: AskList, Text: rule})
+		list := commandList(t, file)
+		if len(list) < 150 {
+			t.Fatalf("%s: only %d commands", file, len(list))
 		}
-		if d := decideShell(c, asked); d.Behavior == Allow {
-			t.Errorf("with an ask rule: %s: allowed: %s", c, d.Reason.Text)
+		for _, c := range list {
+			c = strings.ReplaceAll(c, "⏎", "\n")
+			if d := decideShell(c, denied); d.Behavior == Allow {
+				t.Errorf("%s: allowed: %s", c, d.Reason.Text)
+			}
+			if d := decideShell(c, asked); d.Behavior == Allow {
+				t.Errorf("with an ask rule: %s: allowed: %s", c, d.Reason.Text)
+			}
 		}
 	}
 }

@@ -323,7 +323,7 @@ func (d *describer) script(o cmdline.Arg) {
 			d.runsProgram(o.Name + " has a filter that may show the environment or more")
 		}
 	case "go":
-		if !harmlessLinking(o.Value) || !d.words[o.Word].Static() {
+		if !cmdline.HarmlessLinking(o.Value) || !d.words[o.Word].Static() {
 			d.runsProgram(o.Name + " may name programs that run")
 		}
 	}

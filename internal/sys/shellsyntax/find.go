@@ -3,31 +3,9 @@ package shellsyntax
 import (
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/cmdline"
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax/expand"
 )
-
-// findTests are the predicates of find that only look. The number is how many words they take.
-func findTest(name string) (int, bool) {
-	switch name {
-	case "-a", "-and", "-o", "-or", "-not", "-depth", "-d", "-daystart", "-mount", "-xdev", "-noleaf", "-warn", "-nowarn",
-		"-ignore_readdir_race", "-noignore_readdir_race", "-empty", "-executable", "-readable", "-writable", "-nouser", "-nogroup",
-		"-true", "-false", "-print", "-print0", "-ls", "-prune", "-quit", "-help", "--help", "-version", "--version",
-		"-sparse", "-E", "-X", "-H", "-P", "!", "(", ")", ",":
-		return 0, true
-	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-ilname",
-		"-type", "-xtype", "-size", "-mtime", "-atime", "-ctime", "-mmin", "-amin", "-cmin", "-perm", "-user", "-group",
-		"-uid", "-gid", "-links", "-inum", "-maxdepth", "-mindepth", "-regextype", "-fstype", "-used", "-context", "-printf",
-		"-newer", "-anewer", "-cnewer", "-samefile", "-D":
-		return 1, true
-	}
-	if strings.HasPrefix(name, "-newer") && len(name) == len("-newerXY") {
-		return 1, true
-	}
-	if strings.HasPrefix(name, "-O") && len(name) == 3 {
-		return 0, true
-	}
-	return 0, false
-}
 
 // findReader describes a find command.
 type findReader struct{ *describer }
@@ -77,7 +55,7 @@ func (d findReader) findPredicate(i int, starts []int) int {
 		d.runsProgram("has a word that is only known at run time and may be an action")
 		return i + 1
 	}
-	if n, ok := findTest(name); ok {
+	if n, ok := cmdline.FindTest(name); ok {
 		if i+1 < len(d.words) && (name == "-samefile" || strings.HasSuffix(name, "newer") || strings.HasPrefix(name, "-newer") && !strings.HasSuffix(name, "t")) {
 			d.operand(i+1, Read)
 		}

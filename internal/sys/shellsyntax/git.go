@@ -82,20 +82,10 @@ func (d gitReader) gitSettings(end int) {
 		name, value, ok := strings.Cut(d.words[i].Value, "=")
 		if alias, is := strings.CutPrefix(value, "!"); is {
 			d.w.pendText(d.describer, alias, d.words[i].Static())
-		} else if ok && namesProgram(strings.ToLower(name)) {
+		} else if ok && cmdline.NamesProgram(strings.ToLower(name)) {
 			d.w.pendText(d.describer, value, d.words[i].Static())
 		}
 	}
-}
-
-// namesProgram tells the settings of git whose value may be a command.
-func namesProgram(setting string) bool {
-	for _, part := range []string{"alias.", "pager", "editor", "command", "cmd", "fsmonitor", "program", "helper", "askpass", "driver", "textconv", "external", "clean", "smudge", "process", "proxy", "uploadpack", "receivepack", "hook", "diff.", "merge.", "sendemail.", "web"} {
-		if strings.Contains(setting, part) {
-			return true
-		}
-	}
-	return false
 }
 
 // gitSignatures notes formats with the check of a signature, for which git runs the program that its settings name.
@@ -247,7 +237,7 @@ func (d gitReader) gitRepositories(name string) {
 	for _, o := range d.a.Options {
 		switch o.Name {
 		case "--repo", "--reference", "--reference-if-able", "--bundle-uri":
-			if localPath(o.Value) {
+			if cmdline.LocalPath(o.Value) {
 				d.runsProgram("is given another repository, whose hooks and configuration would run")
 			}
 		}
@@ -255,19 +245,9 @@ func (d gitReader) gitRepositories(name string) {
 }
 
 func (d gitReader) repository(i int) {
-	if v := d.words[i].Value; localPath(v) && v != "." {
+	if v := d.words[i].Value; cmdline.LocalPath(v) && v != "." {
 		d.runsProgram("is given another repository, whose hooks and configuration would run")
 	}
-}
-
-// localPath tells a word that git takes for a folder rather than for an address or the name of a remote.
-func localPath(v string) bool {
-	if strings.HasPrefix(v, "/") || strings.HasPrefix(v, ".") || strings.HasPrefix(v, "~") || strings.HasPrefix(v, "file:") {
-		return true
-	}
-	slash := strings.IndexByte(v, '/')
-	colon := strings.IndexByte(v, ':')
-	return slash > 0 && (colon < 0 || slash < colon) || colon < 0 && strings.HasSuffix(v, ".git")
 }
 
 // gitContent notes the commands that print what the repository tracks without naming it.

@@ -40,6 +40,13 @@ func (d *describer) tell(word, from int) {
 	}
 }
 
+// tellAll notes every word of the program.
+func tellAll(d *describer) {
+	for i := d.at + 1; i < len(d.words); i++ {
+		d.tell(i, 0)
+	}
+}
+
 // tellOption notes the value of an option that runs what it is given. Of one that is not listed it is not known whether the next word
 // is its value.
 func (d *describer) tellOption(o cmdline.Arg) {
@@ -107,6 +114,9 @@ func (a *Account) wrapperMentions(p *Part, yield func(Mention) bool) bool {
 				return false
 			}
 		}
+		if args.Spec.Operands == "container" && !imageMentions(p, &args, name, yield) {
+			return false
+		}
 		for _, i := range args.Operands { // variables and settings for the program
 			if v := p.Words[i].Value; strings.Contains(v, "=") && !yield(Mention{Text: v, To: name}) {
 				return false
@@ -129,11 +139,45 @@ func (a *Account) wordMentions(p *Part, yield func(Mention) bool) {
 	switch {
 	case nature == options.Code:
 		a.code(p, last, yield)
+	case options.IsShell(name):
+		a.fed(p, name, yield)
+	case nature == options.Quiet:
+		documents(p, name, false, yield)
 	case nature == options.Words, nature == options.Unlisted && !p.Known && !p.read.defined:
 		if eachWord(p.Words[last.At+1:], name, yield) {
 			documents(p, name, false, yield)
 		}
 	}
+	if spec := options.Find(name); spec != nil && spec.Runs && len(p.Forms) == 1 {
+		if args := cmdline.Take(spec, p.Words, last.At); args.Spec.Operands == "container" {
+			imageMentions(p, &args, name, yield)
+		}
+	}
+}
+
+// imageMentions yields what a container is told to run: the program that its image is named after, and the words behind the image when
+// another program gets them.
+func imageMentions(p *Part, args *cmdline.Args, to string, yield func(Mention) bool) bool {
+	if len(args.Operands) == 0 {
+		return true
+	}
+	image := args.Operands[0]
+	if program := imageProgram(p.Words[image].Value); program != "" && !yield(Mention{Text: program, To: to}) {
+		return false
+	}
+	_, entry := args.HasRole(options.Program)
+	return !entry || eachWord(p.Words[image+1:], to, yield)
+}
+
+// imageProgram is the program that an image of somebody's is named after, as in curlimages/curl:8; empty for the images that are only a
+// name.
+func imageProgram(image string) string {
+	at := strings.LastIndexByte(image, '/')
+	if at < 0 {
+		return ""
+	}
+	name, _, _ := strings.Cut(image[at+1:], ":")
+	return name
 }
 
 // code yields the texts that an interpreter gets: its words, its input where that stands in the line, and what echo and its like write
@@ -147,9 +191,13 @@ func (a *Account) code(p *Part, last Form, yield func(Mention) bool) {
 			return
 		}
 	}
-	if !documents(p, name, true, yield) {
-		return
+	if documents(p, name, true, yield) {
+		a.fed(p, name, yield)
 	}
+}
+
+// fed yields what echo and its like write into a pipe to a program, and the here-documents there.
+func (a *Account) fed(p *Part, name string, yield func(Mention) bool) {
 	for k := p.read.feed[0]; k < p.read.feed[1]; k++ {
 		from := &a.Parts[k]
 		if !documents(from, name, true, yield) {

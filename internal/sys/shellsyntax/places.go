@@ -88,7 +88,7 @@ func (p *Part) wordKinds(form Form) []wordKind {
 	for _, o := range a.Options {
 		k := &kinds[o.Word-form.At]
 		switch o.Opt.Role {
-		case options.Text, options.Pattern:
+		case options.Text, options.Pattern, options.Program:
 			k.text = true
 		case options.Script:
 			k.text = name != "psql" && name != "mysql" && name != "mariadb" && name != "sqlite3"

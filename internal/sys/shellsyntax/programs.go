@@ -64,7 +64,7 @@ func (d *describer) operandText(k int) string {
 func (d *describer) goTool() {
 	switch d.a.Sub {
 	case "run":
-		if v := d.operandText(0); strings.Contains(v, "@") || remoteModule(v) {
+		if v := d.operandText(0); strings.Contains(v, "@") || cmdline.RemoteModule(v) {
 			d.runsProgram("run fetches and runs a program")
 		}
 	case "doc", "list":
@@ -74,21 +74,6 @@ func (d *describer) goTool() {
 			}
 		}
 	}
-}
-
-// harmlessLinking tells linker flags that only leave things out or set texts.
-func harmlessLinking(flags string) bool {
-	f := strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(flags))
-	for i := 0; i < len(f); i++ {
-		switch {
-		case f[i] == "-s", f[i] == "-w", strings.HasPrefix(f[i], "-X="):
-		case f[i] == "-X" && i+1 < len(f) && !strings.HasPrefix(f[i+1], "-"):
-			i++
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // editor notes commands and scripts among the operands of an editor.
@@ -154,12 +139,6 @@ func (d *describer) cloneOptions() {
 	}
 }
 
-// remoteModule tells whether a package path names a module that would be fetched.
-func remoteModule(p string) bool {
-	head, _, ok := strings.Cut(p, "/")
-	return ok && head != "." && head != ".." && strings.Contains(head, ".")
-}
-
 // make notes variables that name programs, and the programs in texts that make expands.
 func (d *describer) make() {
 	for k := range d.p.Redirs {
@@ -222,7 +201,7 @@ func (d *describer) sshOptions() {
 			key, value = key[:i], strings.TrimLeft(strings.TrimSpace(o.Value)[i:], "= \t")
 		}
 		switch key {
-		case "proxycommand", "localcommand", "permitlocalcommand", "knownhostscommand", "include", "match",
+		case "proxycommand", "remotecommand", "localcommand", "permitlocalcommand", "knownhostscommand", "include", "match",
 			"pkcs11provider", "securitykeyprovider", "xauthlocation", "proxyjump", "identityagent", "controlpath", "controlmaster":
 			d.runsProgram("-o " + key + " runs a local program")
 			if strings.HasSuffix(key, "command") {

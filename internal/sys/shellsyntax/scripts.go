@@ -51,6 +51,7 @@ func (d *describer) sed(ops []int) {
 	// Several -e scripts are lines of one: a command may go over from one to the next.
 	got := sed.Read(strings.Join(texts, "\n"))
 	if got.Why != "" {
+		tellAll(d)
 		d.runsProgram("has a script that " + got.Why)
 		d.w.late.runsOutside("sed has a script that " + got.Why)
 	}
@@ -109,9 +110,7 @@ func (d *describer) awk(ops []int) {
 	texts, ops := d.scripts(ops)
 	for _, t := range texts {
 		if why := awk.Danger(t); why != "" {
-			for i := d.at + 1; i < len(d.words); i++ {
-				d.tell(i, 0)
-			}
+			tellAll(d)
 			d.runsProgram("has a program that " + why)
 			d.w.late.runsOutside("awk has a program that " + why)
 		}

@@ -26,8 +26,8 @@ code elixir iex erl escript ghc ghci runghc runhaskell stack guile racket gracke
 code octave octave-cli matlab scilab gnuplot maxima gp sage m4 pwsh powershell nu xonsh elvish ion osh ysh ipython ipython3 bpython ptpython jupyter forth gforth io factor
 code vim vi nvim ex gvim rvim view rview vimdiff emacs emacsclient kak helix ed red joe jed mg gdb lldb dlv pdb jdb radare2 r2 rizin rz
 code psql mysql mariadb sqlite3 sqlite duckdb redis-cli mongosh mongo sqlplus usql clickhouse-client ftp lftp tnftp bc dc crontab bind
-words socat less more most lesspipe rustc java javac su open xdg-open start-stop-daemon coreutils
-quiet apt apt-get apt-cache aptitude dpkg dnf yum zypper pacman apk brew port snap flatpak rpm systemctl service launchctl
+words socat less more most lesspipe rustc java javac su open xdg-open start-stop-daemon coreutils aws gcloud az
+quiet apt apt-get apt-cache aptitude dpkg dnf yum zypper pacman apk brew port rpm systemctl service launchctl
 quiet tldr info apropos whatis type which whereis hash kill killall pkill pgrep pidof adduser useradd usermod groupadd
 `
 
