@@ -5,19 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/myelin-agent/myelin/internal/app/conversation"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/core/store"
+	"github.com/myelin-agent/myelin/internal/core/tool"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
+	"github.com/myelin-agent/myelin/internal/feature/session"
 	"github.com/myelin-agent/myelin/internal/providers/script"
 )
 
@@ -491,5 +496,59 @@ func TestTheModeIsKeptThroughResumes(t *testing.T) {
 		}
 		st.say("go on")
 		st.result()
+	}
+}
+
+// A session owns its main conversation and can own others: each with its own scope, abort, slices and purse,
+// over the same gate, pool and store.
+func TestAgentsAreConversationsOfTheirOwn(t *testing.T) {
+	st := newStage(t, `
+turns:
+  - {when: {contains: "agent a1"}, content: [{tool: Bash, input: {command: "echo one"}}]}
+  - {when: {contains: "agent a2"}, content: [{tool: Bash, input: {command: "echo two"}}]}
+  - {when: {contains: "agent a3"}, content: [{tool: Bash, input: {command: "echo three"}}]}
+  - {when: {contains: "one"}, content: [{text: said one}]}
+  - {when: {contains: "two"}, content: [{text: said two}]}
+  - {when: {contains: "three"}, content: [{text: said three}]}
+  - {content: [{text: said by the main one}]}
+`, bypass)
+	var ended sync.WaitGroup
+	ctx, end := context.WithCancel(st.rooms.ctx)
+	defer ended.Wait()
+	defer end()
+	for _, id := range []string{"a1", "a2", "a3"} {
+		own := partsOf(store.New(emptyState(st.State().Process), func(store.Change[State]) {}, func(v any) { panic(v) }))
+		c := newConversation(ctx, st.rooms, tool.NewScope(id, st.dir), agentSlices{own.session, own.shaping})
+		ended.Go(c.Work)
+		if err := c.Prompt(proto.Prompt{Content: []msg.Block{msg.Text{Text: "agent " + id}}}, "test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]string{"a1": "said one", "a2": "said two", "a3": "said three"}
+	got := map[string]string{}
+	for len(got) < len(want) {
+		select {
+		case e := <-st.events:
+			if r, ok := e.Body.(proto.Result); ok {
+				got[e.Agent] = r.Text
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("only %v have ended", got)
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the agents ended with %v, want %v", got, want)
+	}
+	if now := st.State(); now.Session.Cwd != st.dir || now.Session.Activity == session.Running || st.rooms.main.Length() != 0 {
+		t.Errorf("the main conversation was changed: %+v, %d messages", now.Session, st.rooms.main.Length())
+	}
+	for id := range want {
+		if used, _ := st.State().Cost.ByAgent.Get(id); used.Requests != 2 {
+			t.Errorf("agent %s made %d requests", id, used.Requests)
+		}
+	}
+	st.say("and you")
+	if r, _ := st.result(); r.Text != "said by the main one" {
+		t.Errorf("the main conversation ended with %+v", r)
 	}
 }
