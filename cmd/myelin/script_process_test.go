@@ -137,6 +137,9 @@ func cmdSend(ts *testscript.TestScript, _ bool, args []string) {
 // readingTime is longer than the program takes keys for typed before its question was seen.
 const readingTime = 400 * time.Millisecond
 
+// restTime is how long the keyboard must rest before the program takes keys for an answer.
+const restTime = time.Second
+
 func cmdAnswer(ts *testscript.TestScript, neg bool, args []string) {
 	p := of(ts).process(ts, args[0])
 	shown, since := "", time.Now()
@@ -144,7 +147,7 @@ func cmdAnswer(ts *testscript.TestScript, neg bool, args []string) {
 		if now := p.text(); now != shown {
 			shown, since = now, time.Now()
 		}
-		return time.Since(since) > readingTime
+		return time.Since(since) > restTime+readingTime
 	})
 	cmdSend(ts, neg, args)
 }

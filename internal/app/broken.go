@@ -104,7 +104,7 @@ func brokenQuestion(id string, list []broken) proto.Ask {
 		Options: []proto.Option{
 			{ID: "fix", Label: "Mend " + file + " and read it again", Open: file},
 			{ID: "continue", Label: "Go on without it", Detail: "what it forbids or guards is not in force"},
-			{ID: "exit", Label: "Exit"},
+			{ID: "exit", Label: "Exit", Behavior: "deny"},
 		},
 	}
 }
@@ -123,7 +123,7 @@ func (c *consent) askReset(ctx context.Context) {
 	answer, err := c.asks.Put(ctx, proto.Ask{
 		ID: c.clock.newID(), Kind: proto.AskDialog, Title: "Begin the state file anew?", NeedsPerson: true, Path: broken.Path,
 		Text:    broken.Error() + ". It holds which folders you trust and which notices you have seen.",
-		Options: []proto.Option{{ID: "reset", Label: "Yes, begin with an empty one"}, {ID: "exit", Label: "No, exit; I shall mend it"}},
+		Options: []proto.Option{{ID: "reset", Label: "Yes, begin with an empty one"}, {ID: "exit", Label: "No, exit; I shall mend it", Behavior: "deny"}},
 	})
 	if err != nil || answer.Option != "reset" {
 		c.end()

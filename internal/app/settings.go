@@ -174,7 +174,7 @@ func (c *consent) warnBypass(ctx context.Context) {
 		Text: "In the mode bypassPermissions commands run and files are changed without a question. Only deny and ask rules, " +
 			"critical removals and the sandbox, where it is on, still stop anything. Use it where nothing can be lost: " +
 			"in a container or a virtual machine without secrets.",
-		Options: []proto.Option{{ID: "accept", Label: "Yes, I accept the risk"}, {ID: "exit", Label: "No, exit"}},
+		Options: []proto.Option{{ID: "accept", Label: "Yes, I accept the risk"}, {ID: "exit", Label: "No, exit", Behavior: "deny"}},
 	})
 	if err != nil || answer.Option != "accept" {
 		c.end()

@@ -28,8 +28,8 @@ func Question(id string, in Input, d Decision) proto.Ask {
 		Options: []proto.Option{
 			{ID: AnswerTrust, Label: "Yes, trust it", Detail: "everything listed takes effect; changes are asked about again"},
 			{ID: AnswerSession, Label: "Yes, for this session", Detail: "nothing is remembered"},
-			{ID: AnswerDecline, Label: "No, go on without", Detail: "read-only, and nothing the folder supplies takes effect but what restricts"},
-			{ID: AnswerExit, Label: "Exit"},
+			{ID: AnswerDecline, Label: "No, go on without", Behavior: "deny", Detail: "read-only, and nothing the folder supplies takes effect but what restricts"},
+			{ID: AnswerExit, Label: "Exit", Behavior: "deny"},
 		},
 	}
 	if in.Folder.Home {

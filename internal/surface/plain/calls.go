@@ -247,7 +247,7 @@ func (f filePatch) lines(s screen.Style) []string {
 	}
 	for _, h := range f.Hunks {
 		if f.Kind != "create" {
-			all = append(all, s.Dim(fmt.Sprintf("@@ -%d +%d @@", h.OldStart, h.NewStart)))
+			all = append(all, s.Dim(fmt.Sprintf("@@ -%d,%d +%d,%d @@", h.OldStart, countLines(h.Lines, "-"), h.NewStart, countLines(h.Lines, "+"))))
 		}
 		for _, l := range h.Lines {
 			all = append(all, diffLine(s, strings.ReplaceAll(visible.Text(l), "\n", `\n`)))
@@ -258,6 +258,17 @@ func (f filePatch) lines(s screen.Style) []string {
 		all = append(all[:min(most, len(all))], s.Dim(fmt.Sprintf("%s %d more lines", s.Sign("…", "..."), n)))
 	}
 	return all
+}
+
+// countLines are the lines of a hunk on one side: unchanged ones and those with the sign.
+func countLines(lines []string, sign string) int {
+	n := 0
+	for _, l := range lines {
+		if l == "" || l[0] == ' ' || strings.HasPrefix(l, sign) {
+			n++
+		}
+	}
+	return n
 }
 
 func diffLine(s screen.Style, l string) string {

@@ -70,6 +70,11 @@ func (k *keyFace) surroundings() []string {
 	if n := len(k.questions); n > 1 {
 		out = append(out, k.style.Yellow("  waiting: "+count(n-1, "more question")))
 	}
+	if q := k.asked(); q != nil && q.Shown.IsZero() {
+		out = append(out, k.style.Yellow("  a question waits: Tab answers it"))
+	} else if q != nil && k.focus.note != "" {
+		out = append(out, k.style.Yellow("  "+visible.Line(k.focus.note)))
+	}
 	if hint := k.leaveHint(); hint != "" {
 		out = append(out, k.style.Yellow(hint))
 	}
@@ -96,7 +101,7 @@ func (k *keyFace) activityRow() string {
 func (k *keyFace) inputFrame(most int) screen.Frame {
 	switch q := k.asked(); {
 	case q != nil && !q.Shown.IsZero():
-		return k.answer.Frame(k.style.Bold(screen.Clip(q.Hint(), max(k.cells-4, 1))), k.cells, most)
+		return k.questionFrame(q, most)
 	case k.search != nil:
 		mark := screen.Clip(fmt.Sprintf("search %q: ", k.search.query), max(k.cells-4, 1))
 		e := screen.Editor{}

@@ -33,6 +33,7 @@ type face struct {
 	sent      int // prompts that no event has answered yet
 	local     int // commands of the session that no event has answered yet
 	leaving   bool
+	rows      func() int // of the window; nil: nothing has to stay in sight
 }
 
 func newFace(ctx context.Context, s Session, o Options, style screen.Style, cells func() int) *face {
@@ -156,7 +157,16 @@ func (f *face) ask(q *screen.Question) []string {
 	if len(f.questions) > 1 {
 		return nil
 	}
-	return q.Lines(f.style, f.printer.cells())
+	return q.Lines(f.style, f.window())
+}
+
+// window is what a question is laid out for.
+func (f *face) window() screen.Window {
+	w := screen.Window{Cells: f.printer.cells(), Cwd: f.printer.cwd}
+	if f.rows != nil {
+		w.Rows = f.rows()
+	}
+	return w
 }
 
 // closed takes a question away, and shows the next where it was the one asked now.
@@ -169,7 +179,7 @@ func (f *face) closed(id string) []string {
 	if i > 0 || len(f.questions) == 0 {
 		return nil
 	}
-	return f.questions[0].Lines(f.style, f.printer.cells())
+	return f.questions[0].Lines(f.style, f.window())
 }
 
 // asked is the question asked now, nil when there is none.
@@ -190,7 +200,7 @@ func (f *face) settle(v screen.Verdict) []string {
 	switch {
 	case v.Again != "":
 		return append(out, f.style.Yellow("  "+visible.Line(v.Again)))
-	case v.Answer == nil && len(q.Parts) > 0:
+	case (v.Answer == nil || v.Back) && len(q.Parts) > 0:
 		return append(out, q.PartLines(f.style, f.printer.cells())...)
 	case v.Answer == nil:
 		return out
@@ -270,14 +280,12 @@ func (f *face) pick() []string {
 	for _, c := range choices {
 		a.Options = append(a.Options, proto.Option{ID: c.ID, Label: c.Text})
 	}
-	q := screen.NewQuestion(a, surfaceID)
-	q.Local = func(id string) []string {
+	return f.ask(screen.NewList(a, func(id string) []string {
 		if id == "" {
 			return nil
 		}
 		return f.do(proto.Prompt{Content: []msg.Block{msg.Text{Text: "/resume " + id}}})
-	}
-	return f.ask(q)
+	}))
 }
 
 // nextMode is the permission mode after the present one.
@@ -312,6 +320,10 @@ func keyHelp(s screen.Style) []string {
 		{"Ctrl-D", "leave (empty draft)"},
 		{"Up, Down", "earlier prompts that begin like the draft; take back a queued one"},
 		{"Ctrl-R", "search earlier prompts"},
+		{"Tab", "complete; answer a question that came while you typed"},
+		{"1, 2, 3", "in a question: yes, once, for the session, for good"},
+		{"n, N", "in a question: no; no, and say why"},
+		{"v, e", "in a question: view all of it; edit the plan"},
 		{"Shift-Tab", "next permission mode"},
 		{"Ctrl-B", "move the running call to the background"},
 		{"Ctrl-T", "todo list"},

@@ -55,7 +55,7 @@ func TestKF161_NoQuestionActsOnTheTerminal(t *testing.T) {
 		for _, kind := range []proto.AskKind{proto.AskPermission, proto.AskTrust, proto.AskHost, proto.AskPlan} {
 			a.Kind = kind
 			for _, v := range hostile.Variants(a) {
-				shown(t, v, screen.NewQuestion(v.(proto.Ask), surfaceID).Lines(screen.Style{}, 80))
+				shown(t, v, screen.NewQuestion(v.(proto.Ask), surfaceID).Lines(screen.Style{}, screen.Window{Cells: 80}))
 			}
 		}
 	}

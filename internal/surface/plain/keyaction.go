@@ -2,6 +2,7 @@ package plain
 
 import (
 	"strings"
+	"time"
 
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/surface/screen"
@@ -15,10 +16,21 @@ func (k *keyFace) key(key screen.Key) {
 	if k.anywhere(key) {
 		return
 	}
-	if q := k.asked(); q != nil && !q.Shown.IsZero() && k.opt.Now().Sub(q.Shown) >= screen.AnswerGuard {
-		k.answerKey(q, key)
-		return
+	now := k.opt.Now()
+	if q := k.asked(); q != nil {
+		switch {
+		case q.Single() && key.Name == "paste": // answers nothing, and is not lost
+		case !q.Shown.IsZero() && now.Sub(q.Shown) >= screen.AnswerGuard:
+			k.focus.note = ""
+			k.answerKey(q, key)
+			return
+		case q.Shown.IsZero() && key.Name == "tab":
+			q.Shown = now
+			return
+		}
+		q.Shown = time.Time{} // the hands do not rest yet: what they type is the draft's
 	}
+	k.focus.typed = now
 	if k.search != nil {
 		k.searchKey(key)
 		return
@@ -51,18 +63,17 @@ func (k *keyFace) anywhere(key screen.Key) bool {
 // answerKey answers a question.
 func (k *keyFace) answerKey(q *screen.Question, key screen.Key) {
 	if q.Single() && key.Name == "text" {
-		for _, c := range strings.Split(key.Text, "") {
-			if k.asked() != q || q.Reason {
-				return // the rest of what came at once was not meant for the next question
-			}
-			k.decide(q, q.Key(c))
+		for c := range strings.SplitSeq(key.Text, "") {
+			k.singleKey(q, c)
+			return // what came with it at once was meant for no other question
 		}
-		return
 	}
 	switch key.Name {
 	case "esc":
 		k.answer.Clear()
 		k.print(k.settle(q.GiveUp()))
+	case "ctrl+o":
+		takeover{k}.page(q.Whole())
 	case "ctrl+d":
 		if k.answer.Empty() {
 			k.leaveKey()
@@ -111,7 +122,7 @@ func (k *keyFace) draftKey(key screen.Key) {
 	case "tab":
 		k.complete()
 	case "ctrl+g":
-		k.editOutside()
+		takeover{k}.editOutside()
 	case "paste":
 		k.pastedAt = k.opt.Now()
 		k.draft.Paste(key.Text, key.More)

@@ -38,7 +38,8 @@ type keyFace struct {
 	search  *search
 	menu    menu
 
-	out output
+	out   output
+	focus focus
 
 	cells, height int
 	lastFrame     time.Time
@@ -71,6 +72,7 @@ type timers struct {
 	quiet  timer // for a window that comes to rest
 	frame  timer // for the next frame
 	again  timer // for a second press of the same key
+	rest   timer // for the hands to rest, so that a question may be answered
 }
 
 // timer is a timer that costs nothing while it is not set.
@@ -102,6 +104,7 @@ func runKeys(ctx context.Context, s Session, o Options) (code int) {
 	}
 	k.cells, k.height = k.term.Size()
 	k.face = newFace(ctx, s, o, screen.StyleFor(true, o.Getenv), func() int { return max(k.cells-1, 1) })
+	k.rows = func() int { return k.height }
 	if err := k.enter(); err != nil {
 		return k.noTerminal(ctx, s, o, err)
 	}
@@ -239,6 +242,9 @@ func (k *keyFace) loop(events <-chan proto.Event, keys <-chan []byte) int {
 		case <-k.timers.quiet.C:
 			k.timers.quiet.stop()
 			k.measured()
+		case <-k.timers.rest.C:
+			k.timers.rest.stop()
+			k.dirty, k.byKey = true, true
 		case <-k.timers.again.C:
 			k.timers.again.stop()
 			k.leaveArmed, k.dirty = "", true
@@ -282,10 +288,9 @@ func (k *keyFace) draw() {
 		data, k.out.aside = append([]byte(k.out.aside), data...), ""
 	}
 	k.out.pending, k.out.bytes, k.dirty, k.byKey = nil, 0, false, false
-	if q := k.asked(); q != nil && q.Shown.IsZero() {
-		q.Shown, k.dirty, k.byKey = now, true, true // the next frame says how to answer
-	}
+	k.attend(now)
 	if data == nil {
+		k.draw() // nothing is on its way whose end would come back here, and a question may want another frame
 		return
 	}
 	k.lastFrame = now
@@ -389,7 +394,7 @@ func (k *keyFace) resume() {
 // interruptKey is Ctrl-C: it ends the nearest thing that can be ended.
 func (k *keyFace) interruptKey() {
 	switch {
-	case k.asked() != nil:
+	case k.asked() != nil && (k.draft.Empty() || !k.asked().Shown.IsZero()):
 		k.print(k.settle(k.asked().GiveUp()))
 	case k.search != nil:
 		k.endSearch(k.search.draft)

@@ -164,20 +164,21 @@ func TestAnsweringAQuestion(t *testing.T) {
 		keys []string
 		want proto.Answer
 	}{
-		"number":      {[]string{"2"}, proto.Answer{ID: "q", Behavior: "allow", Option: "always", Updates: []proto.PermissionUpdate{{Type: "addRules"}}}},
+		"number":      {[]string{"3"}, proto.Answer{ID: "q", Behavior: "allow", Option: "always", Updates: []proto.PermissionUpdate{{Type: "addRules"}}}},
 		"yes":         {[]string{"y"}, proto.Answer{ID: "q", Behavior: "allow", Option: "once"}},
-		"no and why":  {[]string{"n", "use make test", "\r"}, proto.Answer{ID: "q", Behavior: "deny", Message: "use make test"}},
+		"no":          {[]string{"n"}, proto.Answer{ID: "q", Behavior: "deny", Option: "no"}},
+		"no and why":  {[]string{"N", "use make test", "\r"}, proto.Answer{ID: "q", Behavior: "deny", Option: "no", Message: "use make test"}},
 		"escape":      {[]string{"\x1b"}, proto.Answer{ID: "q", Behavior: "deny", Interrupt: true}},
 		"ctrl-c":      {[]string{"\x03"}, proto.Answer{ID: "q", Behavior: "deny", Interrupt: true}},
-		"wrong first": {[]string{"9", "x", "\r", "3"}, proto.Answer{ID: "q", Behavior: "deny", Option: "no"}},
+		"wrong first": {[]string{"9", "x", "2", "\r", "n"}, proto.Answer{ID: "q", Behavior: "deny", Option: "no"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := newClock()
 			r := start(t, 70, 24, func(o *Options) { o.Quiet, o.Now = true, clock.now })
 			r.session.tell(proto.TurnStarted{}, ask(three()...))
-			r.term.AwaitText(t, "answer 1-3")
+			r.term.AwaitText(t, "n: no")
 			page := r.screen()
-			for _, part := range []string{"npm test && rm -rf dist", "rm: deletes dist", "why: no rule allows npm test", "2  Yes, always  Bash(npm test)"} {
+			for _, part := range []string{"npm test && rm -rf dist", "rm: deletes dist", "why: no rule allows npm test", "3  Yes, always  Bash(npm test)"} {
 				if !strings.Contains(page, part) {
 					t.Errorf("%q is not shown in\n%s", part, page)
 				}
@@ -197,14 +198,18 @@ func TestKeysTypedBeforeAQuestionCouldBeReadNeverAnswerIt(t *testing.T) {
 	clock := newClock()
 	r := start(t, 70, 24, func(o *Options) { o.Quiet, o.Now = true, clock.now })
 	r.session.tell(proto.TurnStarted{}, ask(three()...))
-	r.term.AwaitText(t, "answer 1-3")
+	r.term.AwaitText(t, "n: no")
 	clock.add(screen.AnswerGuard - time.Millisecond)
 	r.term.Type("1", "\r") // meant for the draft
 	if got := r.prompt(); got != "1" {
 		t.Fatalf("sent %q", got)
 	}
-	clock.add(time.Millisecond)
-	r.term.Type("3")
+	r.term.AwaitText(t, "Tab answers it")
+	clock.add(time.Second) // the hands rest
+	r.session.tell(proto.Notice{Text: "something new"})
+	r.term.AwaitText(t, "n: no")
+	clock.add(screen.AnswerGuard)
+	r.term.Type("n")
 	if a, ok := r.op().(proto.Answer); !ok || a.Option != "no" {
 		t.Errorf("answered %+v", a)
 	}
@@ -224,7 +229,7 @@ func TestOneKeyAnswersOneQuestionOnly(t *testing.T) {
 	}
 	r.term.AwaitText(t, "make clean")
 	clock.add(screen.AnswerGuard)
-	r.term.Type("3")
+	r.term.Type("n")
 	if a := r.op().(proto.Answer); a.ID != "q2" || a.Option != "no" {
 		t.Errorf("answered %+v", a)
 	}
@@ -233,7 +238,7 @@ func TestOneKeyAnswersOneQuestionOnly(t *testing.T) {
 func TestAQuestionAnsweredElsewhereCloses(t *testing.T) {
 	r := start(t, 70, 24, bare)
 	r.session.tell(proto.TurnStarted{}, ask(three()...))
-	r.term.AwaitText(t, "answer 1-3")
+	r.term.AwaitText(t, "n: no")
 	r.session.tell(proto.AskClosed{ID: "q", By: "phone", Behavior: "allow"})
 	r.term.AwaitText(t, "decided by phone: allow")
 	r.term.Type("x", "\r")
@@ -252,7 +257,13 @@ func TestQuestionsOfTheModel(t *testing.T) {
 	r.term.AwaitText(t, "SQLite  a file")
 	clock.add(screen.AnswerGuard)
 	r.term.Type("7", "\r")
-	r.term.AwaitText(t, "Which extras?") // a number that is none is an answer in own words
+	r.term.AwaitText(t, "there is no answer 7; choose one of 1-2")
+	r.term.Type("1", "\r")
+	r.term.AwaitText(t, "Which extras?")
+	r.term.Type("<", "\r")
+	r.term.AwaitText(t, "1 of 3")
+	r.term.Type(`"7"`, "\r")
+	r.term.AwaitText(t, "2 of 3")
 	r.term.Type("1,3", "\r")
 	r.term.AwaitText(t, "3 of 3")
 	r.term.Type("my own", "\r")
@@ -286,7 +297,7 @@ func TestForms(t *testing.T) {
 func TestKF050_ThePersonSeesWhatRuns(t *testing.T) {
 	a := ask(three()...)
 	a.Text = "ls" + strings.Repeat("\t", 300) + "; rm -rf x\u202e\u200bcba\x1b[2K\r" + strings.Repeat("y", 12000)
-	lines := strings.Join(screen.NewQuestion(a, surfaceID).Lines(screen.Style{}, 80), "\n")
+	lines := strings.Join(screen.NewQuestion(a, surfaceID).Lines(screen.Style{}, screen.Window{Cells: 80}), "\n")
 	for _, part := range []string{"⟨300 tabs⟩; rm -rf x", `\u202E\u200Bcba\x1B[2K\r`, strings.Repeat("y", 12000)} {
 		if !strings.Contains(lines, part) {
 			t.Errorf("%.40q is not shown", part)
@@ -294,24 +305,6 @@ func TestKF050_ThePersonSeesWhatRuns(t *testing.T) {
 	}
 	if strings.ContainsAny(lines, "\u202e\u200b\x1b\r\t") {
 		t.Error("a control character got through")
-	}
-}
-
-func TestAQuestionAboutAFileShowsTheChange(t *testing.T) {
-	show := func(tool, input string) string {
-		a := proto.Ask{Kind: proto.AskPermission, Tool: tool, Title: "Change a.go?", Text: input, Input: []byte(input)}
-		return strings.Join(screen.NewQuestion(a, surfaceID).Lines(screen.Style{}, 40), "\n")
-	}
-	got := show("Edit", `{"file_path":"/p/a.go","old_string":"a\n\tb\n","new_string":"c\u200b"}`)
-	if !strings.Contains(got, "    -a\n    -\tb\n    +c\\u200B\n") {
-		t.Errorf("edit:\n%s", got)
-	}
-	got = show("Write", `{"file_path":"/p/a.go","content":"`+strings.Repeat(`x\n`, 200)+`"}`)
-	if strings.Count(got, "    +x\n") != 120 || !strings.Contains(got, "... 80 more lines") {
-		t.Errorf("write:\n%s", got)
-	}
-	if got := show("mcp__x__y", `{"file_path":"/p/a.go","content":"x"}`); !strings.Contains(got, `{"file_path"`) {
-		t.Errorf("other tool:\n%s", got)
 	}
 }
 
@@ -439,11 +432,20 @@ func TestAPasteNeverAnswersOrSends(t *testing.T) {
 	clock := newClock()
 	r := start(t, 60, 20, func(o *Options) { o.Quiet, o.Now = true, clock.now })
 	r.session.tell(proto.TurnStarted{}, ask(three()...))
-	r.term.AwaitText(t, "answer 1-3")
+	r.term.AwaitText(t, "n: no")
 	clock.add(time.Second)
-	r.term.Type("\x1b[200~1\n2\n3\n\x1b[201~", "3")
+	r.term.Type("\x1b[200~1\n2\n3\n\x1b[201~")
+	r.term.AwaitText(t, "Tab answers it")
+	r.term.Type("\t")
+	r.term.AwaitText(t, "n: no")
+	clock.add(screen.AnswerGuard)
+	r.term.Type("n")
 	if a := r.op().(proto.Answer); a.Option != "no" {
 		t.Errorf("answered %+v", a)
+	}
+	r.term.Type("\r")
+	if got := r.prompt(); got != "1\n2\n3" {
+		t.Errorf("sent %q", got)
 	}
 }
 
@@ -510,7 +512,7 @@ func TestKF100_TinyWindows(t *testing.T) {
 			r.session.tell(proto.TurnStarted{}, ask(three()...))
 			r.term.AwaitText(t, "1.5 s"[:1])
 			r.resize(80, 24)
-			r.term.AwaitText(t, "answer 1-3")
+			r.term.AwaitText(t, "n: no")
 		})
 	}
 }
@@ -705,5 +707,44 @@ func TestSequencesOfHooksReachTheTerminalAndNotTheScreen(t *testing.T) {
 	}
 	if got := r.screen(); strings.Contains(got, "title") {
 		t.Errorf("screen\n%s", got)
+	}
+}
+
+// Typing that goes on when a question comes goes on, and answers nothing; Tab or a pause turns to the question.
+func TestKF163_TypingAheadAnswersNothing(t *testing.T) {
+	clock := newClock()
+	r := start(t, 70, 24, func(o *Options) { o.Quiet, o.Now = true, clock.now })
+	r.session.tell(proto.TurnStarted{})
+	text := "please keep it tidy, add 12 tests yn"
+	for i, c := range text {
+		if i == 10 {
+			r.session.tell(ask(three()...))
+			r.term.AwaitText(t, "Tab answers it")
+		}
+		clock.add(160 * time.Millisecond)
+		r.term.Type(string(c))
+	}
+	r.term.AwaitText(t, text)
+	clock.add(time.Minute) // a begun draft is no answer, however long the hands rest
+	r.term.Type("1")
+	r.term.AwaitText(t, text+"1")
+	r.term.Type("\t")
+	r.term.AwaitText(t, "n: no")
+	clock.add(screen.AnswerGuard)
+	for _, wrong := range []string{"q", "2", " "} {
+		r.term.Type(wrong)
+		r.term.AwaitText(t, fmt.Sprintf("%q answers nothing here", wrong))
+	}
+	if n := strings.Count(r.screen(), "answers nothing"); n > 1 {
+		t.Errorf("a wrong key was echoed %d times", n)
+	}
+	r.term.Type("n")
+	if a, ok := r.op().(proto.Answer); !ok || a.Behavior != "deny" {
+		t.Fatalf("answered %+v", a)
+	}
+	r.term.AwaitText(t, text+"1") // and the draft is there again
+	r.term.Type("\r")
+	if got := r.prompt(); got != text+"1" {
+		t.Errorf("sent %q", got)
 	}
 }

@@ -148,7 +148,7 @@ func (l *lineFace) mark() {
 	}
 	text := "> "
 	if q := l.asked(); q != nil {
-		text = q.Hint()
+		text = q.LineHint()
 	}
 	l.write(text)
 	l.marked = true
@@ -156,6 +156,8 @@ func (l *lineFace) mark() {
 
 func (l *lineFace) line(text string) {
 	switch q := l.asked(); {
+	case q != nil && text == "v" && q.Whole() != nil:
+		l.print(q.Whole())
 	case q != nil:
 		l.print(l.settle(q.Line(text)))
 	case strings.TrimSpace(text) == "" && l.busy():

@@ -96,10 +96,10 @@ func TestLineByLine(t *testing.T) {
 	}
 	d.session.tell(proto.TurnStarted{}, proto.CallAnnounced{Call: "1", Tool: "Bash", Input: []byte(`{"command":"make"}`)})
 	d.session.tell(ask(three()...))
-	d.page.await(t, "answer 1-3")
+	d.page.await(t, "n: no")
 	d.line("what?")
-	d.page.await(t, "none of the answers")
-	d.line("2")
+	d.page.await(t, "answers nothing here")
+	d.line("3")
 	if a := d.op().(proto.Answer); a.Option != "always" {
 		t.Errorf("answered %+v", a)
 	}

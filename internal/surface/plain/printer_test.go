@@ -168,7 +168,7 @@ func TestPlainStyleUsesNoControlCharacters(t *testing.T) {
 		proto.BlockEnded{},
 	} {
 		lines := append(p.Event(proto.E(body)), p.Activity(), p.Tail())
-		for _, l := range append(lines, screen.NewQuestion(proto.Ask{Title: hostile, Text: hostile, Reason: hostile, Options: []proto.Option{{Label: hostile, Detail: hostile}}}, surfaceID).Lines(screen.Style{}, 60)...) {
+		for _, l := range append(lines, screen.NewQuestion(proto.Ask{Title: hostile, Text: hostile, Reason: hostile, Options: []proto.Option{{Label: hostile, Detail: hostile}}}, surfaceID).Lines(screen.Style{}, screen.Window{Cells: 60})...) {
 			if strings.ContainsAny(l, "\x1b\x07\u202e\r\x00\u009b") {
 				t.Errorf("%T: %q", body, l)
 			}
