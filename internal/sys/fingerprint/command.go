@@ -196,7 +196,7 @@ func (f *finder) reads(parts []shellsyntax.Part, at scope) {
 			}
 			paths := at.paths(u.Path)
 			if u.Glob {
-				paths = listed(u.Path, at)
+				paths = listed(f, u.Path, at)
 			}
 			for _, path := range paths {
 				if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {

@@ -2,6 +2,7 @@ package fingerprint
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/myelin-agent/myelin/internal/sys/shellsyntax"
+	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
 // What a command runs is often not named but listed: by a pattern, by a loop over one, by a folder of
@@ -18,17 +20,32 @@ import (
 // maxListed bounds how many files a pattern or a folder stands for.
 const maxListed = 200
 
-// listed are the files that a path with a pattern stands for now.
-func listed(path string, at scope) []string {
+// maxPatterns bounds how many names of one path may be patterns.
+const maxPatterns = 3
+
+// listed are the files that a path with a pattern stands for now, as far as others may write them.
+func listed(f *finder, path string, at scope) []string {
 	var out []string
 	for _, pattern := range at.paths(path) {
+		names := strings.Split(pattern, "/")
+		first := slices.IndexFunc(names, isPattern)
+		if first < 0 || !f.below(cmp.Or(strings.Join(names[:first], "/"), "/")) {
+			continue
+		}
+		if n := len(slices.DeleteFunc(names[first:], func(n string) bool { return !isPattern(n) })); n > maxPatterns {
+			f.cannot("what " + visible.ExactLine(path) + " stands for")
+			continue
+		}
 		matches, err := filepath.Glob(pattern)
 		if err != nil {
 			continue // then the shell takes it for a name, which is tracked
 		}
-		out = append(out, matches...)
+		if len(matches) > maxListed {
+			f.cannot("all that " + visible.ExactLine(path) + " stands for")
+		}
+		out = append(out, matches[:min(len(matches), maxListed)]...)
 	}
-	return out[:min(len(out), maxListed)]
+	return out
 }
 
 func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
@@ -45,7 +62,7 @@ func loops(f *finder, text string, at scope) map[string][]string {
 			case !ok:
 				f.cannot("what " + m[1] + " goes through: " + word)
 			case isPattern(value):
-				out[m[1]] = append(out[m[1]], listed(value, at)...)
+				out[m[1]] = append(out[m[1]], listed(f, value, at)...)
 			default:
 				out[m[1]] = append(out[m[1]], value)
 			}
@@ -114,7 +131,7 @@ func folderOfScripts(f *finder, args []string, at scope) {
 		if arg == "" || strings.HasPrefix(arg, "-") {
 			continue
 		}
-		for _, file := range listed(filepath.Join(arg, "*"), at) {
+		for _, file := range listed(f, filepath.Join(arg, "*"), at) {
 			f.scripts(file, unknownText, at)
 		}
 	}
@@ -169,6 +186,9 @@ func goModule(f *finder, dir string) module {
 
 // goTree is every package below a folder.
 func goTree(f *finder, dir string) {
+	if !f.below(dir) {
+		return
+	}
 	m, n := goModule(f, dir), 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {

@@ -131,7 +131,7 @@ var takesFile = map[string]bool{
 func (f *finder) scripts(name string, lang language, at scope) {
 	paths := at.paths(name)
 	if isPattern(name) {
-		paths = append(paths, listed(name, at)...)
+		paths = append(paths, listed(f, name, at)...)
 	}
 	for _, path := range paths {
 		f.track(path)
