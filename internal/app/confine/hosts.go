@@ -23,7 +23,7 @@ type hosts struct {
 
 // network is what commands may talk to.
 func (h *hosts) network() sandbox.Network {
-	return sandbox.Network{Decide: h.decideHost, Upstream: h.upstream(), Direct: h.direct}
+	return sandbox.Network{Decide: h.decideHost, Upstream: h.upstream(), Direct: h.direct, Inside: h.inside}
 }
 
 // decideHost decides a connection of a sandboxed command: lists and rules, then the classifier in auto
@@ -38,6 +38,13 @@ func (h *hosts) decideHost(ctx context.Context, to netname.Endpoint) sandbox.Dec
 		return sandbox.Decision{Why: cmp.Or(d.Reason, "the host is on no list")}
 	}
 	return h.once(ctx, d.Host, port, d.Classify)
+}
+
+// inside says whether an entry or a rule allows a private address by itself, so that an allowed name may lead
+// to it.
+func (h *hosts) inside(to netname.Endpoint) bool {
+	d := permission.DecideHost(to.Name, strconv.Itoa(to.Port), h.hostPolicy())
+	return d.Behavior == permission.Allow && d.Named
 }
 
 func (h *hosts) hostPolicy() permission.HostPolicy {

@@ -2,6 +2,11 @@ package confine
 
 import (
 	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -132,4 +137,35 @@ func TestOneVerdictForConnectionsBesideEachOther(t *testing.T) {
 			t.Errorf("asked %d times", asked.Load())
 		}
 	})
+}
+
+// A private address is reached by a name only when an entry allows the address itself.
+func TestKF119_PrivateAddressesThatAreNamed(t *testing.T) {
+	places, err := config.Find(config.PlaceOptions{UserHome: t.TempDir(), Start: t.TempDir()})
+	if err == nil {
+		err = os.MkdirAll(places.Home, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(places.Home, "settings.json"), []byte(`{"sandbox": {"network": {"allowedDomains": ["10.0.0.5:4873", "npm.corp.example", "*.example", "192.168.0.9"]}}}`), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := config.Load(t.Context(), config.Options{Places: places}).State(config.View{}, 1)
+	h := hosts{Scene: &Scene{
+		Config: func() *config.State { return state }, State: &slice{}, Env: func() config.Environ { return config.Environ{} },
+		Policy: func() permission.Policy { return permission.Policy{Mode: permission.Bypass} },
+	}}
+	h.State.(*slice).v.Store(&permission.State{})
+	for address, want := range map[string]bool{"10.0.0.5:4873": true, "10.0.0.5:80": false, "192.168.0.9:80": true, "10.0.0.6:4873": false, "127.0.0.1:80": false, "[::1]:80": false, "169.254.169.254:80": false} {
+		host, port, err := net.SplitHostPort(address)
+		number, perr := strconv.Atoi(port)
+		to, nerr := netname.ParsePort(host, number)
+		if err := errors.Join(err, perr, nerr); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.inside(to); got != want {
+			t.Errorf("%s: %v", address, got)
+		}
+	}
 }

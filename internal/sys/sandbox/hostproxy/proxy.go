@@ -33,6 +33,8 @@ type Network struct {
 	Upstream string
 	// Direct says which hosts are reached without Upstream; nil: none is.
 	Direct func(netname.Endpoint) bool
+	// Inside says whether the private address that an allowed name leads to is allowed by itself; nil: none is.
+	Inside func(netname.Endpoint) bool
 	// Resolve looks a name up; nil: the system's way. For tests.
 	Resolve Resolver
 }
@@ -221,7 +223,7 @@ func (n *Proxy) decide(ctx context.Context, to netname.Endpoint) Decision {
 	}
 }
 
-// addresses resolves a host and drops private addresses, unless the entry named one.
+// addresses resolves a host and drops private addresses, unless the entry named one, or another names it.
 func (n *Proxy) addresses(ctx context.Context, to netname.Endpoint, local bool) ([]netip.Addr, error) {
 	found := []netip.Addr{to.Addr}
 	if !to.Addr.IsValid() {
@@ -240,7 +242,7 @@ func (n *Proxy) addresses(ctx context.Context, to netname.Endpoint, local bool) 
 	}
 	var out []netip.Addr
 	for _, a := range found {
-		if netname.Inside(a) == netname.Public {
+		if netname.Inside(a) == netname.Public || n.inside(a, to.Port) {
 			out = append(out, a.Unmap())
 		}
 	}
@@ -248,6 +250,12 @@ func (n *Proxy) addresses(ctx context.Context, to netname.Endpoint, local bool) 
 		return nil, n.refuseInside(to)
 	}
 	return out, nil
+}
+
+// inside says whether a private address is allowed by itself.
+func (n *Proxy) inside(a netip.Addr, port int) bool {
+	to, err := netname.ParsePort(a.Unmap().String(), port)
+	return err == nil && n.cfg.Inside != nil && n.cfg.Inside(to)
 }
 
 func (n *Proxy) refuseInside(to netname.Endpoint) error {
