@@ -3,12 +3,15 @@
 package sandbox_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // names lists everything in the project as the host sees it, but the .git folder's own.
@@ -114,13 +117,45 @@ git status --porcelain; git commit -qam two; git add -A; git commit -qm three; e
 	if out, _, _ := c.run("ls -A secrets a/secrets"); out != "a/secrets:\nk\n\nsecrets:\nkey.txt\n" {
 		t.Errorf("the names in hidden folders: %q", out)
 	}
-	// A single tracked file reads as changed and cannot be recorded, which git says and stops.
-	c.cfg.DenyRead = append(c.cfg.DenyRead, c.dir+"/**/.env")
-	for _, try := range []string{"git commit -qam x", "git add -A", "git stash"} {
-		if out, exit, _ := c.run(try); exit.Code == 0 || !strings.Contains(out, ".env") || c.git("ls-tree", "-r", "--name-only", "HEAD") != tracked {
+	// A single tracked file that did not change is none of git's business: what else changed is recorded.
+	c.put("run.sh", "old run.sh")
+	for _, f := range []string{".env", "run.sh"} {
+		if err := errors.Join(os.Chmod(c.dir+"/run.sh", 0o755), os.Chtimes(filepath.Join(c.dir, f), time.Time{}, time.Now().Add(-time.Hour))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.git("add", "-A")
+	c.git("commit", "-qm", "with a script")
+	tracked = c.git("ls-tree", "-r", "HEAD")
+	folders := c.cfg.DenyRead
+	c.cfg.DenyRead = []string{c.dir + "/**/.env", c.dir + "/run.sh"}
+	for i, try := range []string{"git add -A && git commit -qm %d", "git commit -qam %d", "git stash -q && git stash pop -q && git commit -qam %d", "git -c core.fileMode=true status --porcelain | grep -q plain && git commit -qam %d"} {
+		text := fmt.Sprintf("change %d", i)
+		c.put("plain", text)
+		out, exit, _ := c.run("export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.com GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@example.com; " + fmt.Sprintf(try, i))
+		if exit.Code != 0 || c.git("show", "HEAD:plain") != text || c.git("show", "HEAD:.env") != "old .env" || c.git("show", "HEAD:run.sh") != "old run.sh" {
 			t.Errorf("%s: exit %d, %s", try, exit.Code, out)
 		}
 	}
+	if now := c.git("ls-tree", "-r", "HEAD"); len(strings.Split(now, "\n")) != len(strings.Split(tracked, "\n")) {
+		t.Errorf("tracked now:\n%s", now)
+	}
+	if out := c.git("status", "--porcelain"); out != "" {
+		t.Errorf("outside git sees changes:\n%s", out)
+	}
+	// One that did change cannot be recorded, which git says and stops.
+	c.put(".env", "new content of .env")
+	tracked = c.git("ls-tree", "-r", "HEAD")
+	for _, try := range []string{"git commit -qam x", "git add -A", "git stash"} {
+		if out, exit, _ := c.run(try); exit.Code == 0 || !strings.Contains(out, ".env") || c.git("ls-tree", "-r", "HEAD") != tracked {
+			t.Errorf("%s: exit %d, %s", try, exit.Code, out)
+		}
+	}
+	if out, _, _ := c.run("git diff; git show :.env; git diff HEAD -- .env"); strings.Contains(out, "new content") {
+		t.Errorf("read: %s", out)
+	}
+	c.put(".env", "old .env")
+	c.cfg.DenyRead = append(c.cfg.DenyRead, folders...)
 	for _, try := range []string{
 		"cat secrets/key.txt", "cat .env", "cat secrets/deep/other.txt", "cat a/secrets/k", "cp .env copy && cat copy", "chmod 644 .env && cat .env", "chmod -R u+rwx secrets && cat secrets/key.txt",
 		"tar cf out.tar secrets", "ln .env hard && cat hard", "mv .env other && cat other", "rm -f .env && cat .env", "cat /proc/self/cwd/.env",

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,8 +35,11 @@ func (b *Box) standIns() string { return filepath.Join(b.opts.StateDir, "hidden"
 // folder can be reached all the same: then it needs a way through, and its names can be looked at, too.
 // A closed folder shows nothing but that.
 func (b *Box) standIn(path string, dir, closed bool, open []string) (string, error) {
-	if !dir {
+	if !dir && closed {
 		return b.madeOnce("file", emptyFile)
+	}
+	if !dir {
+		return b.likeFile(path)
 	}
 	var names []string
 	if !closed {
@@ -62,6 +66,45 @@ func (b *Box) standIn(path string, dir, closed bool, open []string) (string, err
 	}
 	sum := sha256.Sum256([]byte(strings.Join(names, "\x00") + "\x00\x00" + strings.Join(ways, "\x00")))
 	return b.madeOnce(hex.EncodeToString(sum[:16]), func(at string) error { return standInFolder(at, names, ways) })
+}
+
+// likeFile stands in for a file that a rule forbids to read. It has the size and the times of what it stands for,
+// so that git, told to go by these, takes a file that did not change for unchanged, and goes on.
+func (b *Box) likeFile(path string) (string, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return b.madeOnce("file", emptyFile) // gone meanwhile
+	}
+	mode := st.Mode() & 0o111 // git compares it; it holds nothing to run
+	return b.madeOnce(fmt.Sprintf("file-%d-%d-%o", st.Size(), st.ModTime().UnixNano(), mode), func(at string) error {
+		if err := emptyFile(at); err != nil {
+			return err
+		}
+		return errors.Join(os.Truncate(at, st.Size()), os.Chmod(at, mode), os.Chtimes(at, st.ModTime(), st.ModTime()))
+	})
+}
+
+// byTimes has git go by the sizes and times of files alone, where the program cannot read one that git may keep.
+// It adds to the configuration that the environment gives.
+func byTimes(env []string) []string {
+	n := 0
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "GIT_CONFIG_COUNT="); ok {
+			if count, err := strconv.Atoi(value); err == nil && count > 0 { // git itself refuses others
+				n = count
+			}
+		}
+	}
+	env = append(without(env, "GIT_CONFIG_COUNT"), fmt.Sprintf("GIT_CONFIG_COUNT=%d", n+2))
+	for i, kv := range [][2]string{{"core.checkStat", "minimal"}, {"core.trustctime", "false"}} {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n+i, kv[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n+i, kv[1]))
+	}
+	return env
+}
+
+// hidesFiles says whether a rule forbids to read a file that can lie in a repository.
+func (p *plan) hidesFiles() bool {
+	return slices.ContainsFunc(p.hide, func(path string) bool { return !slices.Contains(p.closed, path) && !isDir(path) })
 }
 
 // madeOnce returns what is called name among the stand-ins, made by fill if it is not there.
@@ -96,7 +139,7 @@ func (b *Box) dropOldStandIns() {
 		return
 	}
 	for _, e := range entries {
-		if st, err := e.Info(); err == nil && time.Since(st.ModTime()) > 7*24*time.Hour {
+		if st, err := e.Info(); err == nil && time.Since(changeTime(st)) > 7*24*time.Hour {
 			removeStandIn(filepath.Join(b.standIns(), e.Name()))
 		}
 	}
