@@ -103,7 +103,7 @@ func byTimes(env []string) []string {
 }
 
 // hidesFiles says whether a rule forbids to read a file that can lie in a repository.
-func (p *plan) hidesFiles() bool {
+func hidesFiles(p *plan) bool {
 	return slices.ContainsFunc(p.hide, func(path string) bool { return !slices.Contains(p.closed, path) && !isDir(path) })
 }
 

@@ -153,7 +153,7 @@ func (b *Box) Start(owner *proc.Owner, spec proc.Spec, cfg Config) (*Command, er
 
 func (c *Command) start(owner *proc.Owner, spec proc.Spec, level Level) error {
 	spec.Env = c.cfg.environment(spec.Env)
-	if c.plan.hidesFiles() {
+	if hidesFiles(c.plan) {
 		spec.Env = byTimes(spec.Env)
 	}
 	switch level {
