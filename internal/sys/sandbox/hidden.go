@@ -39,7 +39,7 @@ func (b *Box) standIn(path string, dir, closed bool, open []string) (string, err
 		return b.madeOnce("file", emptyFile)
 	}
 	if !dir {
-		return b.likeFile(path)
+		return likeFile(b, path)
 	}
 	var names []string
 	if !closed {
@@ -70,17 +70,14 @@ func (b *Box) standIn(path string, dir, closed bool, open []string) (string, err
 
 // likeFile stands in for a file that a rule forbids to read. It has the size and the times of what it stands for,
 // so that git, told to go by these, takes a file that did not change for unchanged, and goes on.
-func (b *Box) likeFile(path string) (string, error) {
+func likeFile(b *Box, path string) (string, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return b.madeOnce("file", emptyFile) // gone meanwhile
 	}
 	mode := st.Mode() & 0o111 // git compares it; it holds nothing to run
 	return b.madeOnce(fmt.Sprintf("file-%d-%d-%o", st.Size(), st.ModTime().UnixNano(), mode), func(at string) error {
-		if err := emptyFile(at); err != nil {
-			return err
-		}
-		return errors.Join(os.Truncate(at, st.Size()), os.Chmod(at, mode), os.Chtimes(at, st.ModTime(), st.ModTime()))
+		return errors.Join(unreadable(at, st.Size()), os.Chmod(at, mode), os.Chtimes(at, st.ModTime(), st.ModTime()))
 	})
 }
 
@@ -212,7 +209,10 @@ func standInFolder(at string, names, ways []string) error {
 }
 
 // emptyFile makes a file that nobody may open. One that is there already will do.
-func emptyFile(path string) error {
+func emptyFile(path string) error { return unreadable(path, 0) }
+
+// unreadable is [emptyFile] with a size: it holds nothing, and takes no room.
+func unreadable(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0)
 	if errors.Is(err, os.ErrExist) {
 		return nil
@@ -220,5 +220,5 @@ func emptyFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	return errors.Join(f.Truncate(size), f.Close())
 }
