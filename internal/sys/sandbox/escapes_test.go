@@ -114,7 +114,7 @@ func (p *prison) build() {
 	var ids atomic.Int64
 	p.shell = bash.New(bash.World{
 		Runner: bash.Confined(p.box, p.owner, func() sandbox.Config { return p.cfg }, nil),
-		Dir:    p.base + "/session", Temp: p.base + "/tmp", Board: board, Live: &task.Live{},
+		Dir:    func() string { return p.base + "/session" }, Temp: func() string { return p.base + "/tmp" }, Board: board, Live: &task.Live{},
 		NewID: func() string { return fmt.Sprintf("b%d", ids.Add(1)) },
 		Root:  func() string { return p.dir },
 	})
