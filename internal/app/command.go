@@ -11,6 +11,7 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/app/conversation"
 	"github.com/myelin-agent/myelin/internal/app/tasks"
+	"github.com/myelin-agent/myelin/internal/app/window"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/task"
@@ -39,7 +40,7 @@ func commands() []command {
 		{Command{"permissions", "[allow|ask|deny|remove RULE]", "show rules and what was decided, change rules of this session"}, true, cmdPermissions},
 		{Command{"add-dir", "FOLDER", "let file tools work in a further folder, for this session"}, true, cmdAddDir},
 		{Command{"tasks", "[stop|output|keep ID]", "show, read or stop running work, or let a service outlive the session"}, true, cmdTasks},
-		{Command{"context", "[--removed | --bring-back ID]", "show what fills the context window, and what was left out of it"}, true, cmdContext},
+		{Command{"context", "[--removed | --evict ID | --bring-back ID]", "show what fills the context window and what was left out of it; leave an item out, or send it again"}, true, cmdContext},
 		{Command{"memory", "", "list the instruction files in the context"}, false, cmdMemory},
 		{Command{"scratchpad", "", "show the notes the model keeps for itself in this conversation"}, true, cmdScratchpad},
 		{Command{"cost", "", "show what was used and what it cost"}, true, cmdCost},
@@ -176,46 +177,19 @@ func listTasks(work *tasks.Tasks, state *task.State, now time.Time) string {
 }
 
 func cmdContext(_ context.Context, r *rooms, args string) (string, error) {
-	if what, id, _ := strings.Cut(args, " "); what != "" {
-		return contextRemoved(r, what, strings.TrimSpace(id))
+	now, fill := r.part, fillOf(r.part.shaping.Get())
+	g := window.Given{
+		Used: fill.Used, Window: fill.Window, Model: r.models.now().Info(), Items: now.prompt.Get().Items, Saved: now.shaping.Get().Saved,
+		Notes: r.rights.notes.Report, Prompt: r.instructions.prompt, Conversation: r.main, Now: r.clock.now(),
 	}
-	fill := fillOf(r.part.shaping.Get())
-	return table(func(w *tabwriter.Writer) {
-		fmt.Fprintf(w, "used\t%d of %d tokens\t%d%%\n", fill.Used, fill.Window, 100*fill.Used/max(fill.Window, 1))
-		for _, it := range r.part.prompt.Get().Items {
-			fmt.Fprintf(w, "%s\t%d tokens\t%s\n", it.Label, it.Tokens, it.Path)
+	for _, p := range now.pool.Get().Pool {
+		if p.State == "deferred" {
+			g.ByName = append(g.ByName, p.Name)
 		}
-		for stage, tokens := range r.part.shaping.Get().Saved {
-			fmt.Fprintf(w, "left out by %s\t%d tokens\t/context --removed\n", stage, tokens)
-		}
-		for _, p := range r.part.pool.Get().Pool {
-			if p.State == "deferred" {
-				fmt.Fprintf(w, "%s\tby name only\t%s\n", p.Name, p.Why)
-			}
-		}
-	}), nil
-}
-
-// contextRemoved lists what shaping leaves out of requests, or brings an item back.
-func contextRemoved(r *rooms, what, id string) (string, error) {
-	switch {
-	case what == "--removed" && id == "":
-		removed := r.main.Removed(r.part.session.Get().Model)
-		if len(removed) == 0 {
-			return "Nothing is left out.", nil
-		}
-		return table(func(w *tabwriter.Writer) {
-			for _, r := range removed {
-				fmt.Fprintf(w, "%s\t%s\t%d tokens\t%s\n", r.ID, r.Stage, r.Tokens, r.Label)
-			}
-		}), nil
-	case what == "--bring-back" && id != "":
-		if !r.main.BringBack(id) {
-			return "", fmt.Errorf("/context: nothing with the id %s is left out; /context --removed lists what is", id)
-		}
-		return "It is sent again, from the next request on.", nil
 	}
-	return "", errors.New("/context takes --removed, or --bring-back and an id")
+	var err error
+	text := table(func(w *tabwriter.Writer) { err = window.Command(w, args, g) })
+	return text, err
 }
 
 // table lays out lines whose columns are separated by tabs.

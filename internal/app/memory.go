@@ -44,6 +44,8 @@ type instructions struct {
 
 	memory   *memory.Instructions
 	prompt   *prompt.Prompt
+	style    atomic.Pointer[string] // name of the output style
+	turns    atomic.Int64
 	reloaded atomic.Bool // the files are loaded anew because of a compaction
 }
 
@@ -173,9 +175,12 @@ func (i *instructions) with(call tool.Call, r tool.Result) tool.Result {
 	return r
 }
 
-// changed are reminders of instruction files that changed on disk.
+// changed are reminders of instruction files that changed on disk, and now and then of the style.
 func (i *instructions) changed() []string {
 	var out []string
+	if style := *i.style.Load(); i.turns.Add(1)%5 == 0 && style != "Default" { // models forget it
+		out = append(out, "The output style "+style+" is in force.")
+	}
 	for _, c := range i.memory.Changes() {
 		if c.Removed {
 			out = append(out, c.Path+" was removed; its instructions no longer apply.")
@@ -195,10 +200,24 @@ func (i *instructions) texts(ctx context.Context) []string {
 	return []string{msg.TextOf(blocks)}
 }
 
+// outputStyle is the style that the settings name, of the closest folder that has it.
+func (i *instructions) outputStyle() prompt.Style {
+	p, homes := i.settings.places, append([]string{i.settings.places.Home, i.settings.places.GuestHome}, i.settings.places.Managed...)
+	dirs := prompt.StyleDirs(p.Start, i.session.Get().ProjectRoot, homes)
+	if i.readOnly() {
+		dirs = prompt.StyleDirs("", "", homes)
+	}
+	style := prompt.FindStyle(setting(i.settings.now(), "outputStyle", ""), dirs, func(text string) {
+		i.events.Early(proto.Notice{Level: "warning", Key: "style", Text: text})
+	})
+	i.style.Store(&style.Name)
+	return style
+}
+
 // reload makes the next request load instruction files and environment anew.
 func (i *instructions) reload() {
 	i.reloaded.Store(true)
-	i.prompt.Reload(i.environment(), i.notes.Places())
+	i.prompt.Reload(i.environment(), i.notes.Places(), i.outputStyle())
 }
 
 // cmdMemory lists the instruction files that are in the context.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 
 	"github.com/myelin-agent/myelin/internal/app/events"
@@ -84,7 +85,11 @@ func (s *Session) Events(ctx context.Context, how Reading) iter.Seq[proto.Event]
 func (s *Session) State() *State { return s.rooms.store.Get() }
 
 // View is what a screen shows now.
-func (s *Session) View() View { return screenOf(s.rooms.store.Get(), s.rooms.opts.MaxBudgetUSD) }
+func (s *Session) View() View {
+	v := screenOf(s.rooms.store.Get(), s.rooms.opts.MaxBudgetUSD)
+	v.Style = strings.ToLower(*s.rooms.instructions.style.Load())
+	return v
+}
 
 // Commands lists the slash commands of the session.
 func (s *Session) Commands() []Command {

@@ -31,6 +31,7 @@ type View struct {
 	Tasks     []proto.Task // running work
 	Todos     []proto.Todo
 	Branch    string
+	Style     string // output style
 }
 
 // Fill says how full the context window is, in tokens. Zero means unknown.

@@ -347,7 +347,7 @@ func matchRule(r *rooms, rule, name string, input json.RawMessage) bool {
 
 func promptConfig(r *rooms) prompt.Config {
 	return prompt.Config{
-		State: r.part.prompt, Replace: r.opts.SystemPrompt, Append: r.opts.AppendSystemPrompt, Tools: r.pool.Names(),
+		State: r.part.prompt, Replace: r.opts.SystemPrompt, Append: r.opts.AppendSystemPrompt, Tools: r.pool.Names(), Style: r.instructions.outputStyle(),
 		Model: func() string { return r.part.session.Get().Model }, Notes: r.rights.notes.Places(),
 		Sources:     []prompt.Source{r.instructions.source(), r.rights.notes.Source()},
 		Report:      func(err error) { r.events.Emit(proto.Notice{Level: "warning", Key: "instructions", Text: err.Error()}) },

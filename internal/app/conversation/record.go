@@ -185,8 +185,9 @@ func (c *Conversation) Length() int { return len(c.history) }
 
 // Removed are the parts of the conversation that shaping leaves out of requests to a model.
 func (c *Conversation) Removed(model string) []shaping.Removed {
-	return c.shaper.Removed(model, c.shown())
+	return c.shaper.Removed(model, c.Shown())
 }
 
-// BringBack has an item sent again that shaping left out, and reports whether it was.
-func (c *Conversation) BringBack(id string) bool { return c.shaper.BringBack(id) }
+// Show has an item sent again that was left out, or leaves a result out, and reports whether that
+// changed anything.
+func (c *Conversation) Show(id string, on bool) bool { return c.shaper.Show(id, on) }

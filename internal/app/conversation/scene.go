@@ -46,7 +46,7 @@ func (s *scene) remember(history []msg.Message) {
 }
 
 // shown are the messages as they were kept last.
-func (s *scene) shown() []msg.Message {
+func (s *scene) Shown() []msg.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.messages

@@ -13,6 +13,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -41,7 +42,7 @@ type Config struct {
 	State store.Slice[State] // nil: sizes are kept nowhere
 
 	Replace *string  // stands in place of the rules; nil: the rules of this package
-	Style   string   // an output style, after the rules
+	Style   Style    // after the rules
 	Append  string   // what the person or host adds, after all of it
 	Tools   []string // names of the tools at the start: guidance is given for those alone
 	Notes   Notes    // where the model may keep notes
@@ -81,7 +82,8 @@ type Prompt struct {
 	model      string     // the model the system text was made for
 	system     []msg.Block
 	background []msg.Block
-	loaded     bool // background was loaded
+	loaded     bool            // background was loaded
+	evicted    map[string]bool // paths of background that is left out
 	fixed      []Item
 	texts      []Item
 	fronted    fronted
@@ -112,9 +114,9 @@ func (p *Prompt) System(context.Context) ([]msg.Block, error) {
 	if p.cfg.Replace != nil {
 		p.add("system", "system prompt (given)", *p.cfg.Replace)
 	} else {
-		p.add("system", "working rules", Rules(p.cfg.Tools))
+		p.add("system", "working rules", Rules(p.cfg.Tools, p.cfg.Style.Text == "" || p.cfg.Style.Coding))
 	}
-	p.add("style", "output style", p.cfg.Style)
+	p.add("style", "output style "+p.cfg.Style.Name, p.cfg.Style.Text)
 	if p.cfg.Replace == nil {
 		p.add("notes", "where notes are kept", p.cfg.Notes.text())
 	}
@@ -158,6 +160,9 @@ func (p *Prompt) Background(ctx context.Context) ([]msg.Block, error) {
 			p.report(fmt.Errorf("load %s: %w", s.Name, err))
 		}
 		for _, t := range texts {
+			if t.Path != "" && p.evicted[t.Path] {
+				continue
+			}
 			p.texts = append(p.texts, p.writeBackground(&b, s.Name, t)...)
 		}
 	}
@@ -193,12 +198,41 @@ func (p *Prompt) report(err error) {
 	}
 }
 
-// Reload makes the next call load the background anew, and takes another environment and places for
-// notes. It is for the moments at which the prefix is new anyway: /clear, a compaction, a resume.
-func (p *Prompt) Reload(env Environment, notes Notes) {
+// Show brings background of a path back, or leaves it out of requests for the rest of the session. It
+// reports whether that changed anything; the text in front of the conversation is then another one.
+func (p *Prompt) Show(path string, on bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cfg.Environment, p.cfg.Notes = env, notes
+	if known := slices.ContainsFunc(p.texts, func(it Item) bool { return it.Path == path }); p.evicted[path] != on || !on && !known {
+		return false
+	}
+	if p.evicted == nil {
+		p.evicted = map[string]bool{}
+	}
+	p.evicted[path], p.loaded = !on, false
+	return true
+}
+
+// Evicted are the paths of background that is left out.
+func (p *Prompt) Evicted() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []string
+	for path, gone := range p.evicted {
+		if gone {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Reload makes the next call load the background anew, and takes another environment, places for notes
+// and output style. It is for the moments at which the prefix is new anyway: /clear, a compaction, a resume.
+func (p *Prompt) Reload(env Environment, notes Notes, style Style) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cfg.Environment, p.cfg.Notes, p.cfg.Style = env, notes, style
 	p.system, p.background, p.loaded = nil, nil, false
 }
 

@@ -61,32 +61,32 @@ func TestSystemPromptCurrent(t *testing.T) {
 }
 
 func TestTheRulesStaySmall(t *testing.T) {
-	if n := len(Rules(allTools())); n > 6500 {
+	if n := len(Rules(allTools(), true)); n > 6500 {
 		t.Errorf("the rules have %d bytes; every one of them is sent with every request", n)
 	}
 }
 
 func TestGuidanceIsGivenForToolsThatAreThere(t *testing.T) {
-	few := Rules([]string{"Bash", "Read", "Edit"})
+	few := Rules([]string{"Bash", "Read", "Edit"}, true)
 	for _, absent := range []string{"Grep", "Glob", "Agent", "ToolSearch", "AskUserQuestion", "todo"} {
 		if strings.Contains(few, absent) {
 			t.Errorf("the rules for Bash, Read and Edit speak of %s", absent)
 		}
 	}
-	if none := Rules(nil); strings.Contains(none, "# Tools") || strings.Contains(none, "\n\n\n") {
+	if none := Rules(nil, true); strings.Contains(none, "# Tools") || strings.Contains(none, "\n\n\n") {
 		t.Error("without tools there is guidance for them")
 	}
 	reversed := allTools()
 	for i, j := 0, len(reversed)-1; i < j; i, j = i+1, j-1 {
 		reversed[i], reversed[j] = reversed[j], reversed[i]
 	}
-	if Rules(allTools()) != Rules(reversed) {
+	if Rules(allTools(), true) != Rules(reversed, true) {
 		t.Error("the rules depend on the order of tools")
 	}
 }
 
 func TestTheOrderIsRulesStyleAppendedEnvironment(t *testing.T) {
-	p := New(Config{Style: "STYLE", Append: "APPENDED", Environment: environment()})
+	p := New(Config{Style: Style{Name: "x", Text: "STYLE", Coding: true}, Append: "APPENDED", Environment: environment()})
 	got := system(t, p)
 	if len(got) != 4 || !strings.HasPrefix(got[0], "You are myelin") || got[1] != "STYLE" || got[2] != "APPENDED" || !strings.HasPrefix(got[3], "# Environment") {
 		t.Errorf("%q", got)
@@ -122,7 +122,7 @@ func TestTheSystemPromptIsStableButForTheModel(t *testing.T) {
 	}
 	env := environment()
 	env.Cwd = "/elsewhere"
-	p.Reload(env, Notes{})
+	p.Reload(env, Notes{}, Style{})
 	if third := system(t, p); !strings.Contains(third[1], "Working directory: /elsewhere\n") {
 		t.Errorf("%q", third[1])
 	}
@@ -166,7 +166,7 @@ func TestBackgroundIsLoadedOnceAndSourcesMayFail(t *testing.T) {
 	if loads != 1 || len(reported) != 1 || !strings.Contains(reported[0].Error(), "load broken: no disk") {
 		t.Errorf("%d loads, reported %v", loads, reported)
 	}
-	p.Reload(Environment{}, Notes{})
+	p.Reload(Environment{}, Notes{}, Style{})
 	if _, err := p.Background(t.Context()); err != nil || loads != 2 {
 		t.Errorf("%d loads, %v", loads, err)
 	}
@@ -229,5 +229,61 @@ func BenchmarkSystem(b *testing.B) {
 		if _, err := p.System(b.Context()); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestABackgroundIsLeftOutOnRequest: one file, for the rest of the session, and back again.
+func TestABackgroundIsLeftOutOnRequest(t *testing.T) {
+	p := New(Config{Sources: []Source{{Name: "i", Load: func(context.Context) ([]Background, error) {
+		return []Background{{Path: "/a", Text: "text A"}, {Path: "/b", Text: "text B"}}, nil
+	}}}})
+	shown := func() string {
+		b, err := p.Background(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return msg.TextOf(b)
+	}
+	if got := shown(); !strings.Contains(got, "text A") || !strings.Contains(got, "text B") {
+		t.Fatal(got)
+	}
+	if p.Show("/c", false) || p.Show("/a", true) || !p.Show("/a", false) || p.Show("/a", false) {
+		t.Error("what changed something was told wrongly")
+	}
+	p.Reload(environment(), Notes{}, Style{})
+	if got := shown(); strings.Contains(got, "text A") || !strings.Contains(got, "text B") || len(p.Evicted()) != 1 {
+		t.Error(got)
+	}
+	if !p.Show("/a", true) || !strings.Contains(shown(), "text A") || len(p.Evicted()) != 0 {
+		t.Error("it did not come back")
+	}
+}
+
+func TestStylesOfAnyShape(t *testing.T) {
+	near, far := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		near + "/one.md": "---\nname: Mine\nkeep-coding-instructions: true\n---\nnear", far + "/one.md": "---\nname: mine\n---\nfar",
+		near + "/plain.md": "no header", near + "/concise.md": "my own", near + "/bad.md": "---\nkeep-coding-instructions: perhaps\n---\nx",
+		near + "/empty.md": "", near + "/x.txt": "no style", near + "/binary.md": "\x00\x01\x02\x03",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var problems []string
+	find := func(name string) Style {
+		problems = nil
+		return FindStyle(name, []string{near, far, far + "/missing"}, func(p string) { problems = append(problems, p) })
+	}
+	for name, want := range map[string]string{"Mine": "near", "plain": "no header", "CONCISE": "my own", "": "", "default": ""} {
+		if s := find(name); s.Text != want {
+			t.Errorf("%q: %+v", name, s)
+		}
+	}
+	if s := find("mine"); !s.Coding || len(problems) != 3 {
+		t.Errorf("%+v, problems %q", s, problems)
+	}
+	if s := find("nothing"); s.Name != "Default" || !strings.Contains(problems[len(problems)-1], "Explanatory") {
+		t.Errorf("%+v, %q", s, problems)
 	}
 }

@@ -6,12 +6,16 @@ import (
 )
 
 // Rules are the working rules of this program, with guidance for the tools that are there. The
-// text depends on the names alone, not on their order.
-func Rules(tools []string) string {
+// text depends on the names alone, not on their order. Without coding what is particular to work on
+// software is left out.
+func Rules(tools []string, coding bool) string {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(tools, n) })
 	}
-	parts := []string{identity, work, care}
+	parts := []string{identity, care}
+	if coding {
+		parts = []string{identity, work, care}
+	}
 	if len(tools) > 0 {
 		parts = append(parts, "# Tools\n"+strings.Join(toolRules(has), "\n"))
 	}

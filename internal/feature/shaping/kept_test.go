@@ -50,7 +50,7 @@ func TestKF177_KeptViewsAreTheSame(t *testing.T) {
 			}
 			got := view(one)
 			if left := one.Removed("p/m", history); len(left) > 0 && rapid.IntRange(0, 5).Draw(t, "back") == 0 {
-				one.BringBack(left[0].ID)
+				one.Show(left[0].ID, true)
 				got = view(one)
 			}
 			fresh := one.Forgetful()

@@ -310,18 +310,21 @@ func resultSize(part []msg.Message, call string) int {
 	return 0
 }
 
-// BringBack shows something again that a stage left out, from the next request on; it is not left
-// out again. It reports whether it was left out.
-func (s *Shaper) BringBack(id string) bool {
+// Show sends an item again that was left out, whatever the stages think of it later, or leaves a
+// result out of requests. It reports whether that changed anything.
+func (s *Shaper) Show(id string, on bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.hide.cleared[id] || s.hide.collapsed[id] || s.hide.snipped[id]
-	delete(s.hide.cleared, id)
+	if was != on {
+		return false
+	}
+	s.hide.changes++
+	s.hide.pinned[id] = on
 	delete(s.hide.collapsed, id)
 	delete(s.hide.snipped, id)
-	if was {
-		s.hide.pinned[id] = true
-		s.hide.changes++
+	if delete(s.hide.cleared, id); !on {
+		s.hide.cleared[id] = true
 	}
-	return was
+	return true
 }

@@ -139,7 +139,7 @@ func TestWhatIsRemovedIsListedAndComesBack(t *testing.T) {
 	if len(collapsed) != 11 || collapsed[1].ID != "p1" || collapsed[1].Label != "wish 1" {
 		t.Fatalf("collapsed: %+v", collapsed)
 	}
-	if !s.BringBack("p1") || s.BringBack("p1") || s.BringBack("nothing") {
+	if !s.Show("p1", true) || s.Show("p1", true) || s.Show("nothing", true) {
 		t.Error("bringing back tells the wrong thing")
 	}
 	view := shape(t, s, history, p)

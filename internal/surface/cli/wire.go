@@ -61,6 +61,7 @@ func openSession(ctx context.Context, o app.Options, _ *Flags) (Session, error) 
 func initOf(s Session) headless.Init {
 	in := headless.Init{Version: Protocol, OutputStyle: "default", KeySource: keySource()}
 	if real, ok := s.(session); ok {
+		in.OutputStyle = real.Session.View().Style
 		for _, c := range real.Commands() {
 			in.Commands = append(in.Commands, c.Name)
 		}
