@@ -141,6 +141,13 @@ func (a *Account) wordMentions(p *Part, yield func(Mention) bool) {
 		a.code(p, last, yield)
 	case options.IsShell(name):
 		a.fed(p, name, yield)
+	case nature == options.Texts:
+		behind := slices.IndexFunc(p.Words, func(w Word) bool { return w.Value == "--" })
+		for k := last.At + 1; k < len(p.Words); k++ {
+			if v := p.Words[k].Value; (behind > 0 && k > behind || strings.ContainsAny(v, " =/")) && !yield(Mention{Text: v, To: name}) {
+				return
+			}
+		}
 	case nature == options.Quiet:
 		documents(p, name, false, yield)
 	case nature == options.Words, nature == options.Unlisted && !p.Known && !p.read.defined:

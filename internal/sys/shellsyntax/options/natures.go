@@ -14,6 +14,7 @@ const (
 	Unlisted Nature = iota
 	Code            // what it is given is a program in a language of its own, which may name others
 	Words           // each of its words may name a program that it runs
+	Texts           // words that are more than a name, and those behind "--", may be commands
 	Quiet           // it runs nothing that its words name
 )
 
@@ -25,14 +26,15 @@ code python pypy perl raku ruby jruby irb pry node nodejs deno bun php lua luaji
 code elixir iex erl escript ghc ghci runghc runhaskell stack guile racket gracket sbcl clisp ecl clojure clj bb lein janet fennel nim nimble crystal swift dart zig vlang ocaml utop
 code octave octave-cli matlab scilab gnuplot maxima gp sage m4 pwsh powershell nu xonsh elvish ion osh ysh ipython ipython3 bpython ptpython jupyter forth gforth io factor
 code vim vi nvim ex gvim rvim view rview vimdiff emacs emacsclient kak helix ed red joe jed mg gdb lldb dlv pdb jdb radare2 r2 rizin rz
-code psql mysql mariadb sqlite3 sqlite duckdb redis-cli mongosh mongo sqlplus usql clickhouse-client ftp lftp tnftp bc dc crontab bind
-words socat less more most lesspipe rustc java javac su open xdg-open start-stop-daemon coreutils aws gcloud az
+code psql mysql mariadb sqlite3 sqlite duckdb mongosh mongo sqlplus usql clickhouse-client ftp lftp tnftp bc dc crontab bind
+words socat less more most lesspipe rustc java javac su open xdg-open start-stop-daemon coreutils
+texts aws gcloud az
 quiet apt apt-get apt-cache aptitude dpkg dnf yum zypper pacman apk brew port rpm systemctl service launchctl
-quiet tldr info apropos whatis type which whereis hash kill killall pkill pgrep pidof adduser useradd usermod groupadd
+quiet redis-cli tldr info apropos whatis type which whereis hash kill killall pkill pgrep pidof adduser useradd usermod groupadd
 `
 
 var natures = sync.OnceValue(func() map[string]Nature {
-	kinds := map[string]Nature{"code": Code, "words": Words, "quiet": Quiet}
+	kinds := map[string]Nature{"code": Code, "words": Words, "texts": Texts, "quiet": Quiet}
 	out := map[string]Nature{}
 	for line := range strings.SplitSeq(strings.TrimSpace(natureLines), "\n") {
 		kind, programs, _ := strings.Cut(line, " ")
