@@ -69,3 +69,50 @@ func attempt55(p *prison) {
 
 func TestKF119_SubmodulesStay(t *testing.T)               { attempt54(newPrison(t)) }
 func TestKF119_GitWritesItsOwnConfiguration(t *testing.T) { attempt55(newPrison(t)) }
+
+// 56: what programs keep in home, of which a part is open: other conversations, what was typed.
+func attempt56(p *prison) {
+	own := p.home + "/.myelin"
+	p.put(own+"/projects/other/s.jsonl", "secret-one\n")
+	p.put(own+"/projects/mine/s.jsonl", "mine\n")
+	p.put(own+"/projects/mine/old.jsonl", "secret-two\n")
+	p.put(own+"/settings.json", "secret-three\n")
+	p.put(p.home+"/.bash_history", "secret-four\n")
+	p.cfg.Closed = []string{own + "/projects", own + "/settings.json", p.home + "/.bash_history"}
+	p.cfg.AllowRead = []string{own + "/projects/mine/s.jsonl"}
+	if out := p.works("cat " + own + "/projects/mine/s.jsonl"); out != "mine" && out != "mine\n" {
+		p.t.Errorf("what is open cannot be read: %q", out)
+	}
+	out := p.sh("cd " + own + "; cat projects/*/* projects/other/s.jsonl projects/mine/old.jsonl settings.json ../.bash_history; cat projects/mine/../other/s.jsonl /proc/self/root" + own + "/settings.json; ls -a projects projects/*; mv projects p2; cat p2/other/s.jsonl; umount projects; ln settings.json " + p.dir + "/h; cat " + p.dir + "/h; ln -s " + own + "/projects/other " + p.dir + "/l; cat " + p.dir + "/l/s.jsonl; python3 -c 'import os; os.chdir(\"" + own + "/projects/other\"); print(open(\"s.jsonl\").read())'; tar cf - . ; grep -r secret . ; echo evil >> projects/mine/s.jsonl; exec 3< projects/mine; cat /proc/self/fd/3/../other/s.jsonl; HISTFILE=" + p.home + "/.bash_history bash -ic history")
+	if strings.Contains(out, "secret-") {
+		p.t.Errorf("read: %s", out)
+	}
+	p.holds(own+"/projects/mine/s.jsonl", "mine\n")
+	p.holds(own+"/projects/other/s.jsonl", "secret-one\n")
+}
+
+// 57: a cache of the project with links to the machine's own.
+func attempt57(p *prison) {
+	machine, cache := p.home+"/.cache/browsers", p.base+"/cache"
+	p.put(machine+"/chrome", "mine\n")
+	p.put(p.home+"/.cargo/credentials.toml", "secret-one\n")
+	p.put(cache+"/keep", "")
+	for at, to := range map[string]string{"chrome": machine + "/chrome", "token": p.home + "/.cargo/credentials.toml", "folder": machine} {
+		if err := os.Symlink(to, cache+"/"+at); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	p.cfg.Cache, p.cfg.Closed = cache, []string{p.home + "/.cargo/credentials.toml"}
+	out := p.sh("cd " + cache + "; cat chrome; echo evil > chrome; echo evil >> folder/chrome; cp /bin/sh folder/chrome; rm folder/chrome; chmod 777 chrome; touch folder/new; mv folder/chrome folder/other; ln chrome hard && echo evil > hard; python3 -c 'open(\"chrome\", \"r+\").write(\"evil\")'; truncate -s 0 chrome; cat token; rm chrome && echo ours > chrome; cat chrome")
+	if strings.Contains(out, "secret-") || !strings.Contains(out, "ours") || !strings.Contains(out, "mine") {
+		p.t.Errorf("%s", out)
+	}
+	p.holds(machine+"/chrome", "mine\n")
+	p.absent(machine+"/new", machine+"/other")
+	if st, err := os.Stat(machine + "/chrome"); err != nil || st.Mode().Perm() != 0o644 {
+		p.t.Errorf("%v %v", st, err)
+	}
+}
+
+func TestKF159_WhatIsOpenInAClosedFolder(t *testing.T) { attempt56(newPrison(t)) }
+func TestKF172_LinksToTheMachinesCaches(t *testing.T)  { attempt57(newPrison(t)) }

@@ -25,7 +25,7 @@ var attempts = []func(*prison){
 	attempt21, attempt22, attempt23, attempt24, attempt25, attempt26, attempt27, attempt28, attempt29, attempt30,
 	attempt31, attempt32, attempt33, attempt34, attempt35, attempt36, attempt37, attempt38, attempt39, attempt40,
 	attempt41, attempt42, attempt43, attempt44, attempt45, attempt46, attempt47, attempt48,
-	attempt49, attempt50, attempt51, attempt52, attempt53, attempt54, attempt55,
+	attempt49, attempt50, attempt51, attempt52, attempt53, attempt54, attempt55, attempt56, attempt57,
 }
 
 // 1: plain writes outside.
