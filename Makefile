@@ -49,6 +49,7 @@ cross: ## that the program builds for every system it is meant for
 bench: build ## measure: the loop against the least possible one, the store, search, permission decisions, the sandbox
 	go test -run '^$$' -bench . -benchtime 3x ./internal/bench
 	go test -run '^$$' -bench Cost -benchtime 5x ./internal/sys/sandbox
+	go test -run '^$$' -bench KF178 -benchtime 3x ./internal/surface/plain
 
 fuzz: deps ## a quarter of an hour: every fuzz target for seconds, then ten minutes of random commands against the real programs
 	@build/fuzz.sh

@@ -91,14 +91,27 @@ func (p *Printer) call(id string, c *callState) []string {
 			text = c.ended.Display
 		}
 	}
-	if how == "refused" && text == "" {
-		text = "refused"
-	}
+	text = forPeople(how, text)
 	title := p.headline(how, c.title, took)
 	if patch, ok := patchOf(c.result); ok && how == "ok" {
 		return append([]string{title + patch.counts(p.style)}, patch.lines(p.style)...)
 	}
 	return append([]string{title}, p.outcomeLines(c.tool, how, text)...)
+}
+
+// forPeople is a result without what is there for the model alone: the marks around its own mistakes, and behind a
+// refusal the advice on what to do instead. Both stay in the conversation.
+func forPeople(how, text string) string {
+	text = strings.TrimSpace(text)
+	if inner, ok := strings.CutPrefix(text, "<tool_use_error>"); ok {
+		text = strings.TrimPrefix(strings.TrimSuffix(inner, "</tool_use_error>"), "Error: ")
+	}
+	if how != "refused" {
+		return text
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	first, _, _ := strings.Cut(text, ". ")
+	return strings.TrimSuffix(first, ".")
 }
 
 // headline names a call and how it ended: by a sign and, where that is not success, a word.

@@ -90,7 +90,7 @@ func turn(bodies ...proto.EventBody) []proto.EventBody {
 
 // rig is a session shown on a fake terminal.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	term    *term.Fake
 	session *fakeSession
 	signals chan os.Signal
@@ -104,7 +104,7 @@ func start(t *testing.T, w, h int, change func(*Options)) *rig {
 	return startOn(t, term.Open(w, h, true), change)
 }
 
-func startOn(t *testing.T, fake *term.Fake, change func(*Options)) *rig {
+func startOn(t testing.TB, fake *term.Fake, change func(*Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, term: fake, session: newSession(), signals: make(chan os.Signal, 4), code: make(chan int, 1)}
 	o := Options{Terminal: fake, Signals: r.signals, Getenv: env("TERM", "xterm-256color", "LANG", "C.UTF-8")}

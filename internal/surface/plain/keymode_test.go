@@ -710,6 +710,20 @@ func TestSequencesOfHooksReachTheTerminalAndNotTheScreen(t *testing.T) {
 	}
 }
 
+// A piece of an answer on the terminal, from the event to the frames: 20,000 pieces, of which few are drawn alone.
+func BenchmarkKF178_APieceOnTheTerminal(b *testing.B) {
+	for b.Loop() {
+		r := startOn(b, term.Open(100, 30, true), bare)
+		r.session.tell(proto.TurnStarted{}, proto.BlockStarted{Kind: "text"})
+		for i := range 20_000 {
+			r.session.tell(proto.Delta{Kind: "text", Text: fmt.Sprint("word", i%10, " ")})
+		}
+		r.session.tell(proto.Delta{Kind: "text", Text: "\n\nthe end\n\n"})
+		r.term.AwaitText(b, "the end")
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/20_000, "µs/piece")
+}
+
 // Typing that goes on when a question comes goes on, and answers nothing; Tab or a pause turns to the question.
 func TestKF163_TypingAheadAnswersNothing(t *testing.T) {
 	clock := newClock()

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,7 +132,7 @@ func TestTheStreamLosesNoWords(t *testing.T) {
 
 func TestTheStreamRendersAsTheWholeDoes(t *testing.T) {
 	for _, text := range []string{
-		"# Title\n\nA paragraph\nof two lines.\n\n- a\n- b\n\n  more b\n\n1. x\n2. y\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nend\n",
+		"# Title\n\nA paragraph\nof two lines.\n\n- a\n- b\n- c\n\n1. x\n2. y\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nend\n",
 		"1. first\n\n   ```sh\n   ls\n\n   pwd\n   ```\n\n2. second\n\nafter\n",
 		"text\n```go\ncode\n\nmore\n```\nafter\n",
 	} {
@@ -215,6 +216,52 @@ func BenchmarkMarkdown8kB(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		markdown(text, 80, Style{Attributes: true, Color: true, Signs: true})
+	}
+}
+
+// An item comes when the next one begins, whatever list it is in, and its number is that of its place.
+func TestKF168_ItemsComeOneByOne(t *testing.T) {
+	s := MarkdownStream{}
+	for i := 1; i <= 40; i++ {
+		var got []string
+		for _, piece := range []string{"1. ", "item ", fmt.Sprint(i), "\n"} {
+			got = append(got, s.Add(piece, 60)...)
+		}
+		if want := fmt.Sprintf("%d. item %d", i-1, i-1); i > 1 && strings.Join(got, "|") != want {
+			t.Fatalf("at item %d: %q, want %q", i, got, want)
+		}
+	}
+	if got := strings.Join(s.End(60), "|"); got != "40. item 40" {
+		t.Errorf("at the end %q", got)
+	}
+	for _, text := range []string{
+		"- a\n  - b\n    more\n- c\n\n  text\n\n- d\n", "* a\n+ b\n", "- a\n\n  ```\n  - x\n  ```\n- b\n", "- a\nlazy\n- b\n", "- a\n---\n- b\n", "9. a\n9. b\n9. c\n",
+	} {
+		want := streamedLines([]string{text}, 60)
+		if got := streamedLines(strings.SplitAfter(text, ""), 60); strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("%q: by letters %q, at once %q", text, got, want)
+		}
+	}
+}
+
+// What a piece of an answer costs does not grow with the line it is in.
+func TestKF178_APieceCostsTheSameInALongLine(t *testing.T) {
+	cost := func(words int) float64 {
+		s := MarkdownStream{}
+		s.Add(strings.Repeat("words and words ", words), 80)
+		s.begun = slices.Grow(s.begun, 1<<20) // what is measured is not the growing
+		return testing.AllocsPerRun(200, func() {
+			s.Add("word ", 80)
+			_ = s.Tail(400)
+		})
+	}
+	if short, long := cost(10), cost(20_000); long > short+1 {
+		t.Errorf("%.1f allocations a piece in a short line, %.1f in a long one", short, long)
+	}
+	s := MarkdownStream{}
+	s.Add(strings.Repeat("words and words ", 20_000), 80)
+	if s.rest != "" {
+		t.Error("a line without an end is looked through at every piece")
 	}
 }
 

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"strconv"
 	"strings"
 )
 
@@ -9,14 +10,31 @@ import (
 // on how it was cut into deltas.
 type MarkdownStream struct {
 	Style Style
-	rest  string // not given out yet; whole lines and at the end perhaps a begun one
+	rest  string // whole lines that are not given out yet
+	begun []byte // the line behind them, which has no end yet
 	fence string // the open fence's marker, empty outside
 	some  bool   // something was given out already
+	list  list   // the list whose items are given out one by one
+}
+
+// list is where in a list the stream is; the zero list is none.
+type list struct {
+	marker byte // of its items
+	number int  // of the last item
+	loose  bool // a blank line stood behind the last item
 }
 
 // Add takes more text and returns the lines that are final.
 func (s *MarkdownStream) Add(text string, cells int) []string {
-	s.rest += strings.ReplaceAll(text, "\r\n", "\n")
+	i := strings.LastIndexByte(text, '\n')
+	if i >= 0 {
+		s.rest += strings.ReplaceAll(string(s.begun)+text[:i+1], "\r\n", "\n")
+		s.begun = s.begun[:0]
+	}
+	s.begun = append(s.begun, text[i+1:]...)
+	if i < 0 && len(s.begun) > 12 { // only the beginning of a line tells whether a new item begins
+		return nil
+	}
 	var out []string
 	for {
 		lines, ok := s.next(cells, false)
@@ -29,8 +47,9 @@ func (s *MarkdownStream) Add(text string, cells int) []string {
 
 // End returns the lines of what is left, and is ready for another answer.
 func (s *MarkdownStream) End(cells int) []string {
-	if s.rest != "" && !strings.HasSuffix(s.rest, "\n") {
-		s.rest += "\n"
+	if len(s.begun) > 0 {
+		s.rest += strings.ReplaceAll(string(s.begun)+"\n", "\r\n", "\n")
+		s.begun = s.begun[:0]
 	}
 	var out []string
 	for {
@@ -46,9 +65,11 @@ func (s *MarkdownStream) End(cells int) []string {
 
 // Tail is the end of the text that is not given out yet, at most so many bytes, for a preview.
 func (s *MarkdownStream) Tail(most int) string {
-	t := s.rest
-	if len(t) > most {
-		t = t[len(t)-most:]
+	t := string(s.begun[max(0, len(s.begun)-most):])
+	if left := most - len(t); left > 0 {
+		t = s.rest[max(0, len(s.rest)-left):] + t
+	}
+	if len(s.rest)+len(s.begun) > most {
 		if i := strings.IndexAny(t, " \n"); i >= 0 {
 			t = t[i+1:]
 		}
@@ -68,19 +89,96 @@ func (s *MarkdownStream) next(cells int, end bool) ([]string, bool) {
 	}
 	if marker, language, ok := fenceOpen(line); ok {
 		s.take(len(line) + 1)
-		s.fence = marker
+		s.fence, s.list = marker, list{}
 		return s.spaced(headLines(s.Style, language)), true
 	}
 	n := blockEnd(s.rest, end)
+	if isItem(line) && !indented(line) {
+		return s.nextItem(n, cells)
+	}
 	if n == 0 {
 		return nil, false
 	}
+	s.list = list{}
 	block := s.take(n)
 	if strings.TrimSpace(block) == "" {
 		return nil, true
 	}
 	return s.spaced(markdown(block, cells, s.Style)), true
 }
+
+// nextItem gives out one item of a list, as soon as the next one begins or the list ends after n bytes.
+func (s *MarkdownStream) nextItem(n, cells int) ([]string, bool) {
+	open := s.rest
+	if n > 0 {
+		open = s.rest[:n]
+	}
+	at := itemEnd(open)
+	if begun := string(s.begun); at == 0 && n == 0 && strings.Contains(begun, " ") && isItem(begun) && !indented(begun) && !openFence(open) {
+		at = len(open)
+	}
+	if at == 0 {
+		at = n
+	}
+	if at == 0 {
+		return nil, false
+	}
+	item := s.take(at)
+	was := s.list
+	item, s.list = was.place(item)
+	lines := markdown(item, cells, s.Style)
+	if was.marker == s.list.marker && !was.loose {
+		return lines, true
+	}
+	return s.spaced(lines), true
+}
+
+// place numbers an item as its place in the list wants it, and tells where the list is then.
+func (l list) place(item string) (string, list) {
+	digits := 0
+	for digits < len(item) && item[digits] >= '0' && item[digits] <= '9' {
+		digits++
+	}
+	now := list{marker: item[digits], loose: strings.HasSuffix(item, "\n\n")}
+	if digits == 0 {
+		return item, now
+	}
+	now.number, _ = strconv.Atoi(item[:digits]) // nine digits at most
+	if l.marker != now.marker {
+		return item, now
+	}
+	now.number = l.number + 1
+	number := strconv.Itoa(now.number)
+	if len(number) != digits && strings.Count(strings.TrimRight(item, "\n"), "\n") > 0 {
+		return item, now // what stands below is indented for the number as it is
+	}
+	return number + item[digits:], now
+}
+
+// itemEnd is where the second item of a list begins; 0: nowhere.
+func itemEnd(text string) int {
+	fence, at := "", 0
+	for line := range strings.Lines(text) {
+		t := strings.TrimSpace(line)
+		switch {
+		case fence != "":
+			if fenceClose(strings.TrimLeft(t, "> "), fence) {
+				fence = ""
+			}
+		case at > 0 && isItem(line) && !indented(line):
+			return at
+		default:
+			if marker, _, ok := fenceOpen(containerText(t)); ok {
+				fence = marker
+			}
+		}
+		at += len(line)
+	}
+	return 0
+}
+
+// openFence reports whether a fence inside an item is still open.
+func openFence(text string) bool { return itemEnd(text+"- x\n") == 0 }
 
 func (s *MarkdownStream) take(n int) string {
 	t := s.rest[:n]
