@@ -1,6 +1,12 @@
 package cli
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/myelin-agent/myelin/internal/core/tool"
+)
 
 // splitList takes a list of names or rules apart at commas and blanks. Those inside parentheses
 // belong to the rule: "Bash(git log:*),Read" is two entries. Parentheses that never close take
@@ -53,7 +59,7 @@ func kebab(name string) string {
 
 // joinOptional rewrites the flags whose value may be missing, which a flag parser takes only
 // behind "=": "--resume ID" becomes "--resume=ID". A configuration list goes on while its words
-// look like files or JSON. Nothing behind "--" is touched.
+// look like files or JSON, a list of rules while they look like rules. Nothing behind "--" is touched.
 func joinOptional(args []string) []string {
 	out := make([]string, 0, len(args))
 	for i := 0; i < len(args); i++ {
@@ -79,11 +85,43 @@ func joinOptional(args []string) []string {
 				i++
 				out = append(out, a+"="+args[i])
 			}
+		case listsRules(a):
+			out = append(out, a)
+			name, _, given := strings.Cut(a, "=")
+			if !given && i+1 < len(args) {
+				i++
+				out = append(out, args[i])
+			}
+			for i+1 < len(args) && looksLikeRule(args[i+1]) {
+				i++
+				out = append(out, name+"="+args[i])
+			}
 		default:
 			out = append(out, a)
 		}
 	}
 	return out
+}
+
+// listsRules reports whether an argument is a flag whose values are rules or names of tools.
+func listsRules(arg string) bool {
+	name, _, _ := strings.Cut(arg, "=")
+	switch rest, ok := strings.CutPrefix(name, "--"); kebab(rest) {
+	case "allowed-tools", "disallowed-tools", "tools":
+		return ok
+	}
+	return false
+}
+
+// looksLikeRule reports whether a word is the name of a tool or has the form Name(…); anything else is a prompt.
+func looksLikeRule(word string) bool {
+	if slices.Contains(tool.Names(), word) || strings.HasPrefix(word, "mcp__") && !strings.ContainsAny(word, " \t\n") {
+		return true
+	}
+	name, _, ok := strings.Cut(word, "(")
+	return ok && name != "" && strings.HasSuffix(word, ")") && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 }
 
 func looksLikeConfig(s string) bool {

@@ -75,21 +75,29 @@ func isCommand(root *cobra.Command, word string) bool {
 	return slices.ContainsFunc(root.Commands(), func(cmd *cobra.Command) bool { return cmd.Name() == word || cmd.HasAlias(word) })
 }
 
-// mistyped is the command a lone word was probably meant to be; sent to a model it would cost
-// money and puzzle it.
-func mistyped(root *cobra.Command, prompt []string) string {
-	if len(prompt) != 1 || strings.ContainsAny(prompt[0], " \t\n") || len(prompt[0]) < 4 {
-		return ""
+// mistyped is the command that words were probably meant to be; sent to a model they would cost money and puzzle
+// it. One or two bare words that begin like a command do; of commands that are planned there is only a note.
+func mistyped(root *cobra.Command, words []string) (near string, planned bool) {
+	if len(words) == 0 || len(words) > 2 || strings.ContainsFunc(words[0], func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') }) {
+		return "", false
 	}
-	word := strings.ToLower(prompt[0])
+	word := words[0]
+	var names []string
 	for _, cmd := range root.Commands() {
-		d := nearest.Distance(word, cmd.Name())
-		if d == 1 || d == 2 && len(word) >= 7 {
-			return cmd.Name()
-		}
+		names = append(names, cmd.Name())
 	}
-	return ""
+	verbs := []string{"list", "add", "remove", "get", "set", "show", "install", "update", "enable", "disable", "stop", "check"}
+	if slices.Contains(later(), word) && (len(words) == 1 || slices.Contains(verbs, words[1])) {
+		return word, true
+	}
+	if len(words) == 2 && !slices.Contains(verbs, words[1]) || len(word) < 4 {
+		return "", false
+	}
+	return nearest.Name(word, names, min(len(word)/3, 2)), false
 }
+
+// later are commands of programs like this one that this release does not have.
+func later() []string { return []string{"mcp", "plugin", "agents", "update", "install"} }
 
 // group is a command that only holds others; nil when none of them is there.
 func group(use, short string, children ...*cobra.Command) *cobra.Command {

@@ -62,11 +62,14 @@ func (c *command) session(ctx context.Context, root *cobra.Command) int {
 		return c.prepare(ctx, o)
 	}
 	words := root.Flags().Args()
+	if near, planned := mistyped(root, words); near != "" && !f.Print && root.Flags().ArgsLenAtDash() < 0 {
+		if planned {
+			return c.fail(usagef("%q is no command of this release (as a prompt: myelin -- %s)", near, strings.Join(words, " ")))
+		}
+		return c.fail(usagef("unknown command %q (did you mean %s? as a prompt: myelin -- %s)", words[0], near, strings.Join(words, " ")))
+	}
 	if f.headlessWanted(c.process) {
 		return c.headless(ctx, o, strings.Join(words, " "))
-	}
-	if near := mistyped(root, words); near != "" && root.Flags().ArgsLenAtDash() < 0 {
-		return c.fail(usagef("unknown command %q (did you mean %s? as a prompt: myelin -- %s)", words[0], near, words[0]))
 	}
 	return c.interactive(ctx, o, strings.Join(words, " "))
 }
