@@ -297,12 +297,17 @@ func (p *plan) mounts() []place {
 		put(p.bindKind(w), w)
 	}
 	p.protect(at)
+	above := map[string]bool{} // folders that were looked at
 	for _, h := range p.hide {
 		kind := mount.HiddenFile
 		if isDir(h) {
 			kind = mount.HiddenDir
 		}
 		put(kind, h)
+		if above[filepath.Dir(h)] {
+			continue
+		}
+		above[filepath.Dir(h)] = true
 		for _, dir := range p.between(h) { // else it is renamed, and the rule does not know what lies in it any more
 			put(p.bindKind(dir), dir)
 		}
@@ -314,9 +319,13 @@ func (p *plan) mounts() []place {
 		}
 		put(kind, r)
 	}
+	hidden := make(map[string]bool, len(p.hide))
+	for _, h := range p.hide {
+		hidden[h] = true
+	}
 	out := make([]place, 0, len(at))
 	for path, kind := range at {
-		if !p.covered(path, kind) {
+		if !p.covered(path, hidden) {
 			out = append(out, place{kind, path})
 		}
 	}
@@ -446,14 +455,14 @@ func (p *plan) ways(m place) []string {
 	return out
 }
 
-// covered reports whether a mount would lie in a hidden folder, where there is nothing to bind to.
-func (p *plan) covered(path string, kind mount.Kind) bool {
-	for _, h := range p.hide {
-		if path == h || !within(path, h) {
+// covered reports whether a mount would lie in a hidden folder, where there is nothing to bind to. hidden are
+// the hidden paths.
+func (p *plan) covered(path string, hidden map[string]bool) bool {
+	for h := filepath.Dir(path); len(h) > 1; h = filepath.Dir(h) {
+		if !hidden[h] || slices.Contains(p.write, path) {
 			continue
 		}
-		open := slices.ContainsFunc(p.reopen, func(r string) bool { return within(path, r) && within(r, h) })
-		if !open && !slices.Contains(p.write, path) {
+		if !slices.ContainsFunc(p.reopen, func(r string) bool { return within(path, r) && within(r, h) }) {
 			return true
 		}
 	}
