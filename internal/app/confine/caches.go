@@ -41,6 +41,7 @@ type cache struct {
 	home   string   // where the program keeps it otherwise, below home
 	feed   []string // what a new folder takes over from the machine's: small files are copied, large ones linked; ".": all
 	also   string   // a variable by which the program reads the machine's as well
+	signs  []string // files of a project that uses it: others take nothing over unless the variable is given; none: all do
 }
 
 // cacheTable declares the caches of programs. What such a program runs comes from its cache, so the machine's
@@ -59,15 +60,15 @@ func cacheTable() []cache {
 		{name: "YARN_GLOBAL_FOLDER", folder: "yarn-global", when: onlyNamed},
 		{name: "BUN_INSTALL_CACHE_DIR", folder: "bun", when: used, home: ".bun/install/cache"},
 		{name: "DENO_DIR", folder: "deno"},
-		{name: "COREPACK_HOME", folder: "corepack", when: used, home: ".cache/node/corepack", feed: []string{"v1", "lastKnownGood.json"}},
+		{name: "COREPACK_HOME", folder: "corepack", when: used, home: ".cache/node/corepack", feed: []string{"v1", "lastKnownGood.json"}, signs: []string{"package.json"}},
 		{name: "NX_CACHE_DIRECTORY", folder: "nx", when: onlyNamed},
 		{name: "TURBO_CACHE_DIR", folder: "turbo", when: onlyNamed},
-		{name: "ELECTRON_CACHE", folder: "electron", when: used, home: ".cache/electron", feed: []string{"."}},
+		{name: "ELECTRON_CACHE", folder: "electron", when: used, home: ".cache/electron", feed: []string{"."}, signs: []string{"package.json"}},
 		{name: "electron_config_cache", folder: "electron", when: onlyNamed, feed: []string{"."}},
-		{name: "ELECTRON_BUILDER_CACHE", folder: "electron-builder", when: used, home: ".cache/electron-builder", feed: []string{"."}},
-		{name: "PLAYWRIGHT_BROWSERS_PATH", folder: "playwright", when: used, home: ".cache/ms-playwright", feed: []string{"."}},
-		{name: "PUPPETEER_CACHE_DIR", folder: "puppeteer", when: used, home: ".cache/puppeteer", feed: []string{"."}},
-		{name: "CYPRESS_CACHE_FOLDER", folder: "cypress", when: used, home: ".cache/Cypress", feed: []string{"."}},
+		{name: "ELECTRON_BUILDER_CACHE", folder: "electron-builder", when: used, home: ".cache/electron-builder", feed: []string{"."}, signs: []string{"package.json"}},
+		{name: "PLAYWRIGHT_BROWSERS_PATH", folder: "playwright", when: used, home: ".cache/ms-playwright", feed: []string{"."}, signs: []string{"package.json", "pyproject.toml", "requirements*.txt", "pom.xml", "*.csproj"}},
+		{name: "PUPPETEER_CACHE_DIR", folder: "puppeteer", when: used, home: ".cache/puppeteer", feed: []string{"."}, signs: []string{"package.json"}},
+		{name: "CYPRESS_CACHE_FOLDER", folder: "cypress", when: used, home: ".cache/Cypress", feed: []string{"."}, signs: []string{"package.json"}},
 		{name: "PIP_CACHE_DIR", folder: "pip"},
 		{name: "UV_CACHE_DIR", folder: "uv"},
 		{name: "POETRY_CACHE_DIR", folder: "poetry", when: onlyNamed},
@@ -80,20 +81,20 @@ func cacheTable() []cache {
 		{name: "PYLINTHOME", folder: "pylint", when: onlyNamed},
 		{name: "MPLCONFIGDIR", folder: "matplotlib", when: onlyNamed, feed: []string{"matplotlibrc"}},
 		{name: "NUMBA_CACHE_DIR", folder: "numba", when: onlyNamed},
-		{name: "HF_HOME", folder: "huggingface", when: used, home: ".cache/huggingface", feed: []string{"hub", "datasets", "modules"}},
-		{name: "TORCH_HOME", folder: "torch", when: used, home: ".cache/torch", feed: []string{"."}},
-		{name: "CARGO_HOME", folder: "cargo-home", when: used, home: ".cargo", feed: []string{"config.toml", "config", "registry/index", "registry/cache"}},
+		{name: "HF_HOME", folder: "huggingface", when: used, home: ".cache/huggingface", feed: []string{"hub", "datasets", "modules"}, signs: []string{"*.py", "*.ipynb", "pyproject.toml", "requirements*.txt"}},
+		{name: "TORCH_HOME", folder: "torch", when: used, home: ".cache/torch", feed: []string{"."}, signs: []string{"*.py", "*.ipynb", "pyproject.toml", "requirements*.txt"}},
+		{name: "CARGO_HOME", folder: "cargo-home", when: used, home: ".cargo", feed: []string{"config.toml", "config", "registry/index", "registry/cache"}, signs: []string{"Cargo.toml"}},
 		{name: "CARGO_TARGET_DIR", folder: "cargo-target", when: onlyNamed},
 		{name: "CCACHE_DIR", folder: "ccache"},
 		{name: "SCCACHE_DIR", folder: "sccache"},
 		{name: "ZIG_GLOBAL_CACHE_DIR", folder: "zig", when: onlyNamed},
-		{name: "GRADLE_USER_HOME", folder: "gradle", when: used, home: ".gradle", feed: []string{"wrapper/dists"}},
+		{name: "GRADLE_USER_HOME", folder: "gradle", when: used, home: ".gradle", feed: []string{"wrapper/dists"}, signs: []string{"build.gradle*", "settings.gradle*", "gradlew"}},
 		{name: "NUGET_PACKAGES", folder: "nuget", when: used, home: ".nuget/packages", also: "NUGET_FALLBACK_PACKAGES"},
 		{name: "GEM_HOME", folder: "gem", when: onlyNamed, also: "GEM_PATH"},
 		{name: "BUNDLE_PATH", folder: "bundle-path", when: onlyNamed, feed: []string{"."}},
 		{name: "BUNDLE_USER_CACHE", folder: "bundle"},
 		{name: "COMPOSER_CACHE_DIR", folder: "composer"},
-		{name: "PUB_CACHE", folder: "pub", when: used, home: ".pub-cache", feed: []string{"hosted", "hosted-hashes"}},
+		{name: "PUB_CACHE", folder: "pub", when: used, home: ".pub-cache", feed: []string{"hosted", "hosted-hashes"}, signs: []string{"pubspec.yaml"}},
 		{name: "TF_PLUGIN_CACHE_DIR", folder: "terraform", when: onlyNamed, feed: []string{"."}},
 		{name: "HELM_CACHE_HOME", folder: "helm", when: onlyNamed, feed: []string{"repository"}},
 	}
@@ -141,13 +142,25 @@ func (p *profiler) cache(cfg *sandbox.Config, env []string, c cache) error {
 		cfg.Set = append(cfg.Set, "GRADLE_RO_DEP_CACHE="+filepath.Join(host, "caches"))
 		show(cfg, filepath.Join(host, "caches"))
 	}
-	if len(c.feed) == 0 {
-		return nil
-	}
-	for _, part := range c.feed {
+	for _, part := range c.feed { // what was linked to lies there
 		show(cfg, filepath.Join(host, part))
 	}
+	if _, err := os.Lstat(to); err == nil || len(c.feed) == 0 || !given && !p.shows(c.signs) {
+		return nil
+	}
 	return seed(host, to, c.feed)
+}
+
+// shows says whether one of some files is in the project, or in a folder of it: what others use is not worth
+// the time to take it over.
+func (p *profiler) shows(signs []string) bool {
+	start := escaped(p.Places.Start)
+	return len(signs) == 0 || slices.ContainsFunc(signs, func(sign string) bool {
+		return slices.ContainsFunc([]string{filepath.Join(start, sign), filepath.Join(start, "*", sign)}, func(pattern string) bool {
+			found, err := filepath.Glob(pattern)
+			return err == nil && len(found) > 0
+		})
+	})
 }
 
 // inHome is where a program keeps something that is below home.
@@ -202,8 +215,10 @@ func (p *profiler) maven(cfg *sandbox.Config, env []string) error {
 		options += " -Dmaven.repo.local=" + filepath.Join(home, "repository")
 	}
 	cfg.Set = append(cfg.Set, "MAVEN_OPTS="+options)
-	if err := seed(host, home, []string{"repository"}); err != nil {
-		return err
+	if _, err := os.Lstat(home); err != nil && p.shows([]string{"pom.xml", ".mvn"}) {
+		if err := seed(host, home, []string{"repository"}); err != nil {
+			return err
+		}
 	}
 	return mirrors(filepath.Join(host, "settings.xml"), filepath.Join(home, ".m2", "settings.xml"))
 }

@@ -141,3 +141,35 @@ func TestKF159_MirrorsOfMaven(t *testing.T) {
 		os.Remove(to)
 	}
 }
+
+// A project takes over the machine's cache of what it uses, and nothing of what others use.
+func TestKF172_OnlyWhatAProjectUses(t *testing.T) {
+	home := t.TempDir()
+	for _, path := range []string{"/.cargo/registry/cache/r/a.crate", "/.pub-cache/hosted/x", "/.m2/repository/x", "/p/crates/Cargo.toml"} {
+		if err := os.MkdirAll(filepath.Dir(home+path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(home+path, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, _, _, _ := faked(t)
+	c.given.Places = config.Places{Home: home + "/.myelin", UserHome: home, Start: home + "/p"}
+	cfg := sandbox.Config{Cache: home + "/.myelin/cache/build/p"}
+	if err := os.MkdirAll(cfg.Cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.profiler.caches(&cfg, nil); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"cargo-home/registry/cache/r/a.crate": true, "pub": false, "maven/repository": false} {
+		if _, err := os.Stat(filepath.Join(cfg.Cache, path)); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, name := range []string{"CARGO_HOME", "PUB_CACHE", "MAVEN_OPTS"} {
+		if variable(cfg.Set, name) == "" {
+			t.Errorf("%s leads to the machine's", name)
+		}
+	}
+}
