@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/myelin-agent/myelin/internal/sys/sandbox"
 )
@@ -105,28 +106,29 @@ func (p *profiler) caches(cfg *sandbox.Config, env []string) error {
 	if cfg.ReadOnly || cfg.FilesFree || cfg.Cache == "" {
 		return nil
 	}
+	writes := writable(cfg.Write)
 	for _, c := range cacheTable() {
-		if err := p.cache(cfg, env, c); err != nil {
+		if err := p.cache(cfg, env, c, writes); err != nil {
 			return err
 		}
 	}
-	p.goModules(cfg, env)
-	return p.maven(cfg, env)
+	p.goModules(cfg, env, writes)
+	return p.maven(cfg, env, writes)
 }
 
-func (p *profiler) cache(cfg *sandbox.Config, env []string, c cache) error {
+func (p *profiler) cache(cfg *sandbox.Config, env []string, c cache, writes func(string) bool) error {
 	host := variable(env, c.name)
 	if c.folder == "go-build" {
 		host = cmp.Or(host, goVariable(env, p.Places.UserHome, c.name))
 	}
 	given := host != ""
-	if given && (!filepath.IsAbs(host) || writable(cfg, host)) || !given && c.when == onlyNamed {
+	if given && (!filepath.IsAbs(host) || writes(host)) || !given && c.when == onlyNamed {
 		return nil
 	}
 	if !given && c.home != "" {
 		host = p.inHome(c.home)
 	}
-	if !given && c.when == used && (!isFolder(host) || writable(cfg, host)) {
+	if !given && c.when == used && (!isFolder(host) || writes(host)) {
 		return nil
 	}
 	to := filepath.Join(cfg.Cache, c.folder)
@@ -175,17 +177,17 @@ func (p *profiler) inHome(path string) string {
 
 // goModules gives the command a folder of modules, fed from what the machine has downloaded, and one for what
 // it installs. They are Go's own defaults, or what the environment or "go env -w" says.
-func (p *profiler) goModules(cfg *sandbox.Config, env []string) {
+func (p *profiler) goModules(cfg *sandbox.Config, env []string, writes func(string) bool) {
 	value := func(name string) string { return goVariable(env, p.Places.UserHome, name) }
 	gopath := filepath.Join(p.Places.UserHome, "go")
 	if list := filepath.SplitList(value("GOPATH")); len(list) > 0 && filepath.IsAbs(list[0]) {
 		gopath = list[0]
 	}
 	host := cmp.Or(value("GOMODCACHE"), filepath.Join(gopath, "pkg", "mod"))
-	if bin := cmp.Or(value("GOBIN"), filepath.Join(gopath, "bin")); filepath.IsAbs(bin) && !writable(cfg, bin) {
+	if bin := cmp.Or(value("GOBIN"), filepath.Join(gopath, "bin")); filepath.IsAbs(bin) && !writes(bin) {
 		cfg.Set = append(cfg.Set, "GOBIN="+filepath.Join(cfg.Cache, "go-bin"))
 	}
-	if !filepath.IsAbs(host) || writable(cfg, host) {
+	if !filepath.IsAbs(host) || writes(host) {
 		return
 	}
 	proxy := cmp.Or(value("GOPROXY"), "https://proxy.golang.org,direct")
@@ -200,9 +202,9 @@ func (p *profiler) goModules(cfg *sandbox.Config, env []string) {
 
 // maven gives the command a home for maven, whose repository has no variable: with what the machine has
 // downloaded, and of the settings the mirrors alone, for the rest signs in.
-func (p *profiler) maven(cfg *sandbox.Config, env []string) error {
+func (p *profiler) maven(cfg *sandbox.Config, env []string, writes func(string) bool) error {
 	host := filepath.Join(p.Places.UserHome, ".m2")
-	if !isFolder(host) || writable(cfg, host) {
+	if !isFolder(host) || writes(host) {
 		return nil
 	}
 	home := filepath.Join(cfg.Cache, "maven")
@@ -255,17 +257,25 @@ func show(cfg *sandbox.Config, path string) {
 	}
 }
 
-// writable says whether a command may write the folder, so that it needs none in its place.
-func writable(cfg *sandbox.Config, path string) bool {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	return slices.ContainsFunc(cfg.Write, func(w string) bool {
-		if real, err := filepath.EvalSymlinks(w); err == nil {
-			w = real
+// writable returns what says whether a command may write a folder, so that it needs none in its place. The
+// links of the roots are followed when it is asked for the first time, and not again.
+func writable(roots []string) func(path string) bool {
+	real := sync.OnceValue(func() []string {
+		out := make([]string, len(roots))
+		for i, root := range roots {
+			out[i] = root
+			if to, err := filepath.EvalSymlinks(root); err == nil {
+				out[i] = to
+			}
 		}
-		return within(path, w)
+		return out
 	})
+	return func(path string) bool {
+		if to, err := filepath.EvalSymlinks(path); err == nil {
+			path = to
+		}
+		return slices.ContainsFunc(real(), func(root string) bool { return within(path, root) })
+	}
 }
 
 func isFolder(path string) bool {

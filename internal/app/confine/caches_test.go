@@ -114,7 +114,7 @@ func TestKF172_GoEnvironmentFile(t *testing.T) {
 		{[]string{"GOENV=off"}, "-modcacherw", "https://proxy.golang.org,direct"},
 	} {
 		cfg := sandbox.Config{Cache: home + "/.myelin/cache/build/p"}
-		c.profiler.goModules(&cfg, step.env)
+		c.profiler.goModules(&cfg, step.env, writable(nil))
 		if flags, from := variable(cfg.Set, "GOFLAGS"), variable(cfg.Set, "GOPROXY"); flags != step.flags || from != step.from {
 			t.Errorf("%v: %q, %q", step.env, flags, from)
 		}
