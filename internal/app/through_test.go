@@ -63,7 +63,7 @@ lanes:
 		{"/context", "tokens", false},
 		{"/context --removed", "Nothing is left out", false},
 		{"/context --bring-back 7", "nothing with the id 7", true},
-		{"/context --else", "takes --removed", true},
+		{"/context --else", "--removed", true},
 		{"/memory", "", false},
 		{"/memory x", "takes no arguments", true},
 		{"/cost", "total", false},
