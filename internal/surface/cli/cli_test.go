@@ -546,7 +546,7 @@ func TestCommandsPrint(t *testing.T) {
 		{"config set a b --scope moon", 2, ""},
 		{"config validate", 1, "a.json:3: error: bad"},
 		{"config frob", 2, ""},
-		{"config", 2, ""},
+		{"config", 0, "Available Commands"},
 		{"permissions why Bash git push", 0, `ask` + "\n" + `  Bash git push`},
 		{"permissions why Bash(ls)", 0, `  Bash ls`},
 		{`permissions why X --input {"a":1}`, 0, `  X {"a":1}`},

@@ -113,9 +113,9 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 		Use:   use,
 		Short: short,
 		Args:  cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("%s needs one of: %s", use, strings.Join(names, ", "))
+				return listOrHelp(cmd, children)
 			}
 			text := fmt.Sprintf("%s has no command %q", use, args[0])
 			if near := near(args[0], names); near != "" {
@@ -126,6 +126,17 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	}
 	g.AddCommand(children...)
 	return g
+}
+
+// listOrHelp is what a command that only holds others does alone: its list, where it has one, else its help.
+func listOrHelp(cmd *cobra.Command, children []*cobra.Command) error {
+	for _, child := range children {
+		if child.Name() == "list" {
+			child.SetContext(cmd.Context())
+			return child.RunE(child, nil)
+		}
+	}
+	return cmd.Help()
 }
 
 // argsBetween checks the number of arguments with a sentence of ours.

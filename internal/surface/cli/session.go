@@ -201,6 +201,7 @@ func (c *command) supply(po *plain.Options, o app.Options, s Session) {
 	if c.deps.History != nil {
 		po.History = c.deps.History(o)
 	}
+	po.Commands = commandsOf(s)
 	if c.deps.Complete != nil {
 		po.Complete = c.deps.Complete(s)
 	}

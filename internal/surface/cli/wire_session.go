@@ -44,6 +44,21 @@ func programEnvOf(s Session) func() []string {
 	return real.ProgramEnv
 }
 
+// commandsOf are the names of a session's slash commands, as they are when asked.
+func commandsOf(s Session) func() []string {
+	real, ok := s.(session)
+	if !ok {
+		return nil
+	}
+	return func() []string {
+		var names []string
+		for _, c := range real.Commands() {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+}
+
 // completerOf completes slash commands at the beginning of a draft, and paths behind "@".
 func completerOf(s Session) plain.Completer {
 	real, ok := s.(session)

@@ -86,7 +86,7 @@ func (p *Printer) call(id string, c *callState) []string {
 		}
 	}
 	if c.ended != nil {
-		how, took = c.ended.Outcome, c.ended.Seconds
+		how, took = c.ended.Outcome, max(0, c.ended.Seconds-c.waited)
 		if c.ended.Display != "" {
 			text = c.ended.Display
 		}

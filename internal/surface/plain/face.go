@@ -12,6 +12,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/surface/screen"
+	"github.com/myelin-agent/myelin/internal/sys/nearest"
 	"github.com/myelin-agent/myelin/internal/sys/visible"
 )
 
@@ -222,9 +223,15 @@ func (f *face) submit(text string) []string {
 	}
 	f.recall.add(text)
 	switch name, arg, _ := strings.Cut(strings.TrimSpace(text), " "); name {
-	case "/exit", "/quit":
-		f.leaving = true
-		return nil
+	case "/exit", "/quit", "exit", "quit":
+		if arg == "" {
+			f.leaving = true
+			return nil
+		}
+	case "?":
+		if arg == "" {
+			return append(f.prompt("/help"), keyHelp(f.style)...)
+		}
 	case "/resume", "/continue":
 		if arg == "" && f.opt.Sessions != nil {
 			return append(f.printer.Prompt(text), f.pick()...)
@@ -234,7 +241,31 @@ func (f *face) submit(text string) []string {
 			return append(f.prompt(text), keyHelp(f.style)...)
 		}
 	}
+	if slip := f.slip(text); slip != "" {
+		return append(f.printer.Prompt(text), f.style.Yellow(slip))
+	}
 	return f.prompt(text)
+}
+
+// slip says that a line looks like a slash command and is none; sent as a prompt it would cost money and puzzle
+// the model. Paths, and lines that begin with a blank, are prompts.
+func (f *face) slip(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	name, ok := strings.CutPrefix(word, "/")
+	if !ok || name == "" || f.opt.Commands == nil || strings.ContainsFunc(name, func(r rune) bool {
+		return r != '-' && r != '_' && r != ':' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	}) {
+		return ""
+	}
+	names := append(f.opt.Commands(), "exit", "quit", "resume", "continue", "help")
+	if slices.Contains(names, name) {
+		return ""
+	}
+	said := "there is no command /" + name
+	if near := nearest.Name(name, names, len(name)/3+1); near != "" {
+		said += " (did you mean /" + near + "?)"
+	}
+	return said + "; with a blank before it the line is a prompt"
 }
 
 // prompt sends a text to the session. It is shown here and now unless it waits behind a running

@@ -31,12 +31,13 @@ type Printer struct {
 	tools     int    // calls of this turn
 	notice    string // the last notice, so that one said again and again is said once
 	noticeAt  time.Time
-	spoke     bool            // something of the model was printed in this turn
-	said      bool            // the last that was printed is what the model said
-	apart     bool            // what it says next stands apart from what was printed last
-	activity  string          // what goes on, in a few words; empty: nothing
-	lastEvent time.Time       // when something came last
-	typed     map[string]bool // ids of prompts that were printed when they were typed
+	spoke     bool              // something of the model was printed in this turn
+	said      bool              // the last that was printed is what the model said
+	apart     bool              // what it says next stands apart from what was printed last
+	activity  string            // what goes on, in a few words; empty: nothing
+	lastEvent time.Time         // when something came last
+	asked     map[string]asking // questions about calls that are open, by id
+	typed     map[string]bool   // ids of prompts that were printed when they were typed
 }
 
 // callState is what is known of a call that is not printed yet.
@@ -44,8 +45,15 @@ type callState struct {
 	tool   string
 	title  string
 	input  json.RawMessage
+	waited float64 // seconds that a person thought about it
 	ended  *proto.CallEnded
 	result *msg.Message
+}
+
+// asking is an open question about a call.
+type asking struct {
+	call  string
+	since time.Time
 }
 
 // NewPrinter makes a printer for windows of the given width, asked at each line.
@@ -58,6 +66,7 @@ func NewPrinter(style screen.Style, cells func() int) *Printer {
 		calls:    map[string]*callState{},
 		tasks:    map[string]proto.Task{},
 		typed:    map[string]bool{},
+		asked:    map[string]asking{},
 	}
 }
 
@@ -70,6 +79,14 @@ func (p *Printer) Event(e proto.Event) []string {
 		return p.agentEvent(e)
 	}
 	switch b := e.Body.(type) {
+	case proto.Ask:
+		p.asked[b.ID] = asking{b.Call, e.Time}
+	case proto.AskClosed:
+		if a, c := p.asked[b.ID], p.calls[p.asked[b.ID].call]; c != nil && !a.since.IsZero() {
+			c.waited += e.Time.Sub(a.since).Seconds()
+		}
+		delete(p.asked, b.ID)
+		return p.system(e)
 	case proto.TurnStarted:
 		p.cwd, p.tools, p.spoke, p.activity = b.Cwd, 0, false, "waiting for the model"
 	case proto.Message:

@@ -74,6 +74,8 @@ type Options struct {
 	Quiet    bool   // no lines at the start
 	History  History
 	Complete Completer
+	// Commands are the names of the session's slash commands, without the slash; nil: unknown.
+	Commands func() []string
 	// ProgramEnv is the environment of the editor; nil: this process's.
 	ProgramEnv func() []string
 	Sessions   func(ctx context.Context) ([]SessionChoice, error)

@@ -419,7 +419,11 @@ func (e *Editor) Continue() bool {
 
 func (c cell) shown() string {
 	if c.fold != nil {
-		return fmt.Sprintf("[paste %d · %d lines · %s]", c.fold.number, c.fold.lines+1, size(c.fold.bytes))
+		lines := c.fold.lines + 1
+		if last := c.fold.parts[len(c.fold.parts)-1]; strings.HasSuffix(last, "\n") {
+			lines-- // a line end ends a line, and begins none
+		}
+		return fmt.Sprintf("[paste %d · %d lines · %s]", c.fold.number, lines, size(c.fold.bytes))
 	}
 	if c.text == "\t" {
 		return "    "

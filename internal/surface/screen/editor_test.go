@@ -205,7 +205,7 @@ func TestLongPastesFold(t *testing.T) {
 	e.Paste(strings.Repeat("line\n", 40), false)
 	e.Insert(" ok?")
 	rows, _ := e.layout(60)
-	if got := rows[0]; got != "see: [paste 1 · 41 lines · 200 B] ok?" {
+	if got := rows[0]; got != "see: [paste 1 · 40 lines · 200 B] ok?" {
 		t.Errorf("shown as %q", got)
 	}
 	if want := "see: " + strings.Repeat("line\n", 40) + " ok?"; e.Text() != want {
