@@ -46,10 +46,11 @@ cross: ## that the program builds for every system it is meant for
 		echo "build $$t"; GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 go build -trimpath -buildvcs=false -o /dev/null ./cmd/myelin || exit 1; \
 	done
 
-bench: build ## measure: the loop against the least possible one, the store, search, permission decisions, the sandbox
+bench: build ## measure: the loop against the least possible one, the store, search, permission decisions, the sandbox, what shaping saves
 	go test -run '^$$' -bench . -benchtime 3x ./internal/bench
 	go test -run '^$$' -bench Cost -benchtime 5x ./internal/sys/sandbox
 	go test -run '^$$' -bench KF178 -benchtime 3x ./internal/surface/plain
+	go test -run '^$$' -bench 'Delay|Assembly' -benchtime 3x ./internal/feature/shaping
 
 fuzz: deps ## a quarter of an hour: every fuzz target for seconds, then ten minutes of random commands against the real programs
 	@build/fuzz.sh

@@ -53,7 +53,8 @@ func TestThePrefixOfConsecutiveRequestsStays(t *testing.T) {
 	}
 }
 
-func fiftyRounds(t *testing.T, api fakeapi.API, model string, vars map[string]string) [][]byte {
+// fiftyRounds are the requests of a turn of fifty rounds, and of commands after it.
+func fiftyRounds(t *testing.T, api fakeapi.API, model string, vars map[string]string, after ...string) [][]byte {
 	t.Helper()
 	var turns strings.Builder
 	for n := range 50 {
@@ -92,16 +93,24 @@ func fiftyRounds(t *testing.T, api fakeapi.API, model string, vars map[string]st
 		t.Fatal(err)
 	}
 	defer session.Close(context.Background())
-	events := session.Events(t.Context(), Reading{})
-	if err := session.Do(proto.O(proto.Prompt{Content: []msg.Block{msg.Text{Text: "read all"}}})); err != nil {
-		t.Fatal(err)
+	prompts := append([]string{"read all"}, after...)
+	next := func() {
+		if err := session.Do(proto.O(proto.Prompt{Content: []msg.Block{msg.Text{Text: prompts[0]}}})); err != nil {
+			t.Fatal(err)
+		}
+		prompts = prompts[1:]
 	}
+	events := session.Events(t.Context(), Reading{})
+	next()
 	for e := range events {
 		if r, ok := e.Body.(proto.Result); ok {
 			if r.IsError {
 				t.Fatalf("%+v", r)
 			}
-			break
+			if len(prompts) == 0 {
+				break
+			}
+			next()
 		}
 	}
 	var out [][]byte
@@ -147,5 +156,39 @@ func same(t *testing.T, n int, list string, before, now map[string]any) {
 	}
 	if diff := cmp.Diff(old, longer[:len(old)]); diff != "" {
 		t.Errorf("request %d: the messages before differ:\n%s", n, diff)
+	}
+}
+
+// TestTheRequestForASummarySharesThePrefix: of the request that a summary is asked with, the bytes of the
+// conversation's last request are there again, at least 98 in a hundred, so that the cache is read.
+func TestTheRequestForASummarySharesThePrefix(t *testing.T) {
+	bodies := fiftyRounds(t, fakeapi.Anthropic, "anthropic/claude-sonnet-4-5", map[string]string{"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "URL"}, "/compact")
+	if len(bodies) != 52 {
+		t.Fatalf("%d requests", len(bodies))
+	}
+	text := func(body []byte) string {
+		var v map[string]any
+		if err := json.Unmarshal(body, &v); err != nil {
+			t.Fatal(err)
+		}
+		withoutMarks(v)
+		out := ""
+		for _, part := range []string{"tools", "system", "messages"} { // as the service reads them
+			raw, err := json.Marshal(v[part])
+			if err != nil {
+				t.Fatal(err)
+			}
+			out += string(raw)
+		}
+		return out
+	}
+	last, summary := text(bodies[50]), text(bodies[51])
+	shared := 0
+	for shared < min(len(last), len(summary)) && last[shared] == summary[shared] {
+		shared++
+	}
+	t.Logf("%d of %d bytes are shared", shared, len(last))
+	if shared*100 < len(last)*98 || !strings.Contains(summary[shared:], "write a summary of this conversation") {
+		t.Errorf("the request for the summary shares %d of %d bytes with the last one", shared, len(last))
 	}
 }

@@ -67,7 +67,7 @@ func Command(w io.Writer, args string, g Given) error {
 		fmt.Fprintln(w, "It is left out from the next request on; /context --bring-back "+id+" sends it again.")
 		return nil
 	}
-	return errors.New("/context takes nothing, --removed, or --evict or --bring-back and an id")
+	return errors.New("/context takes --removed, or --evict or --bring-back and an id")
 }
 
 // each is what so many tokens cost with every request: at the price of the service's cache, where it

@@ -279,28 +279,6 @@ func TestAServiceThatCutsPromptsSilentlyIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestStagesDelayTheFirstSummary(t *testing.T) {
-	first := func(stages Stages) int {
-		a := &asked{}
-		s := New(Config{Ask: a.ask, Repeatable: repeatable, Stages: func() Stages { return stages }})
-		var history []msg.Message
-		for n := range 400 {
-			history = append(history, turnsOfWork(1, 1)...)
-			history = append(history[:len(history)-5], join(
-				person(fmt.Sprintf("w%d", n), "wish"), calls(fmt.Sprintf("k%d", n), "Read", strings.Repeat("a line of text\n", 200), "short"), says(fmt.Sprintf("z%d", n), "done"),
-			)...)
-			if shape(t, s, append(history[:len(history):len(history)], person("q", "next")), engine.Pressure{Model: model(40_000)}).History != nil {
-				return n
-			}
-		}
-		return 400
-	}
-	alone, all := first(Stages{}), first(AllStages())
-	if all < 3*alone {
-		t.Errorf("the first summary comes after %d turns, without the other stages after %d", all, alone)
-	}
-}
-
 // Whatever the stages leave out: pairs stay, the newest prompt stays, nothing grows, and the history
 // is not touched.
 func TestStagesKeepWhatMustStay(t *testing.T) {
