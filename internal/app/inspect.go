@@ -183,7 +183,7 @@ func readSettings(ctx context.Context, o Options) (*settings, error) {
 }
 
 func (s *settings) toSee() *inspect.Settings {
-	return &inspect.Settings{Live: s.live, Places: s.places, Env: s.base, Sections: sections(), Write: s.set, Hooks: hookSources}
+	return &inspect.Settings{Live: s.live, Places: s.places, Env: s.base, Sections: sections(), Variables: usedVariables(), Write: s.set, Hooks: hookSources}
 }
 
 // SettingsSchema is the JSON schema of settings files.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/myelin-agent/myelin/internal/app/inspect"
 	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
@@ -20,16 +21,16 @@ import (
 	"github.com/myelin-agent/myelin/internal/sys/proc"
 )
 
-// sections are the keys whose values features check themselves.
+// sections are the keys that are acted upon, and those whose values features check themselves.
 func sections() []config.Section {
 	rules := func(value json.RawMessage) []config.Fault { return faults(permission.CheckRules(value)) }
-	return []config.Section{
+	return append(usedKeys(), []config.Section{
 		{Key: "permissions.allow", Check: rules},
 		{Key: "permissions.ask", Check: rules},
 		{Key: "permissions.deny", Check: rules},
 		{Key: "autoMode", Check: func(value json.RawMessage) []config.Fault { return faults(permission.CheckAutoMode(value)) }},
 		{Key: "policyLimits", Check: checkPolicy},
-	}
+	}...)
 }
 
 // checkPolicy says what is wrong with the address of an organisation's limits: half of it is none.
@@ -126,6 +127,9 @@ func (s *settings) report(o Options, d trust.Decision) {
 		if p.Level != config.LevelNotice {
 			fmt.Fprintf(o.Warn, "myelin: %s\n", p)
 		}
+	}
+	if line := inspect.InertLine(s.live.State(), sections(), s.base, usedVariables()); line != "" {
+		fmt.Fprintf(o.Warn, "myelin: %s\n", line)
 	}
 	if line := trust.Line(s.trust, d); line != "" && !o.Interactive {
 		fmt.Fprintf(o.Warn, "myelin: %s\n", line)

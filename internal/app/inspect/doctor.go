@@ -98,6 +98,9 @@ func (d Examination) files() {
 			d.Tell(Check{Name: "settings", Status: status, Detail: p.Place + ": " + p.Text})
 		}
 	}
+	if line := InertLine(d.Settings.Live.State(), d.Settings.Sections, d.Settings.Env, d.Settings.Variables); line != "" {
+		d.Tell(Check{Name: "settings", Status: "info", Detail: line})
+	}
 	d.home()
 }
 

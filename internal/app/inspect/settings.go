@@ -21,6 +21,8 @@ type Settings struct {
 	Places   config.Places
 	Env      config.Environ
 	Sections []config.Section
+	// Variables are the names of the variables that are acted upon, by who does.
+	Variables map[string][]string
 	// Write writes a setting to the file of a scope; it blocks for the file's lock.
 	Write func(ctx context.Context, scope origin.Scope, key string, value json.RawMessage) (config.Saved, error)
 	// Hooks are the hooks of the settings, as they stand there.
@@ -76,6 +78,9 @@ func (x *Settings) Explain(key string) ([]Value, error) {
 	}
 	first := winner(e)
 	first.Note = e.Meaning
+	if e.By == "" {
+		first.Note += "; " + noEffect
+	}
 	out := []Value{first}
 	for _, p := range e.Parts {
 		name := key
@@ -154,7 +159,11 @@ type Problem struct {
 // settings file of its own.
 func (x *Settings) Validate(ctx context.Context, cwd string, files []string) ([]Problem, error) {
 	if len(files) == 0 {
-		return x.problems(x.Live.State()), nil
+		out := x.problems(x.Live.State())
+		for _, name := range config.InertVariables(x.Env, x.Variables) {
+			out = append(out, Problem{Place: "environment", Level: string(config.LevelNotice), Text: name + ": " + noEffect})
+		}
+		return out, nil
 	}
 	var out []Problem
 	for _, file := range files {
@@ -180,6 +189,9 @@ func (x *Settings) Validate(ctx context.Context, cwd string, files []string) ([]
 // problems is what is wrong in settings, and in the hooks they configure.
 func (x *Settings) problems(state *config.State) []Problem {
 	out := inFiles(state.Errors)
+	for _, e := range config.Inert(state, x.Sections...) {
+		out = append(out, Problem{Place: e.At.Place(), Level: string(config.LevelNotice), Text: e.Key + ": " + noEffect})
+	}
 	for _, src := range x.Hooks(state) {
 		_, wrong := hook.Parse(src)
 		for _, p := range wrong {

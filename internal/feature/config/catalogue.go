@@ -33,7 +33,8 @@ type Key struct {
 	Meaning string
 	Default string // JSON; empty: none, or described by Meaning
 	Scopes  Scopes
-	Need    int // 1, 2: used; 3: known and accepted, without effect
+	Need    int    // of the published format: 1 and 2 first, 3 not at all. Whether it has an effect says By
+	By      string // who acts upon it, of a Section; empty: nothing does
 	Enum    []string
 	Min     float64 // of a number, when Max is not zero
 	Max     float64
@@ -126,6 +127,9 @@ func (c *catalogue) declare(s Section) {
 	}
 	if s.Schema != nil {
 		k.schema = s.Schema
+	}
+	if s.By != "" {
+		k.By = s.By
 	}
 	if s.Check != nil {
 		k.check = func(raw []byte) []Fault { return s.Check(raw) }

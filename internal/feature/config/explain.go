@@ -15,6 +15,7 @@ type Explanation struct {
 	Known   bool
 	Nearest string // of an unknown key
 	Meaning string
+	By      string // who acts upon it; empty: nothing in this release does
 	Type    string
 	Scopes  string
 	Start   bool            // read once, when a session starts
@@ -45,7 +46,7 @@ func Explain(s *State, key string, sections ...Section) Explanation {
 	cat := catalogueOf(sections)
 	e := Explanation{Key: key, At: origin.Origin{Scope: origin.Default}}
 	if k, ok := cat.keys[key]; ok {
-		e.Known, e.Meaning, e.Type, e.Scopes, e.Start = true, k.Meaning, k.Type.describe(), k.Scopes.String(), k.Start
+		e.Known, e.Meaning, e.By, e.Type, e.Scopes, e.Start = true, k.Meaning, k.By, k.Type.describe(), k.Scopes.String(), k.Start
 		if k.Default != "" {
 			e.Value = json.RawMessage(k.Default)
 		}

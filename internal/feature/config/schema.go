@@ -65,6 +65,9 @@ func keySchema(k *Key) (map[string]any, error) {
 	if k.Scopes != Anywhere {
 		text += " (only in: " + k.Scopes.String() + ")"
 	}
+	if k.By == "" && k.Lacks == "" && k.Unkept == "" {
+		text += " (no effect in this release)"
+	}
 	out["description"] = text
 	return out, nil
 }

@@ -1,10 +1,7 @@
 package config_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,24 +9,6 @@ import (
 
 	"github.com/myelin-agent/myelin/internal/feature/config"
 )
-
-const schemaFile = "../../../docs/settings.schema.json"
-
-// go test ./internal/feature/config -run TestSchemaFileIsCurrent -update
-var update = flag.Bool("update", false, "write docs/settings.schema.json anew")
-
-func TestSchemaFileIsCurrent(t *testing.T) {
-	want, err := config.Schema()
-	must(t, err)
-	if *update {
-		must(t, os.WriteFile(schemaFile, want, 0o644))
-	}
-	got, err := os.ReadFile(schemaFile)
-	must(t, err)
-	if !bytes.Equal(got, want) {
-		t.Error("docs/settings.schema.json is not what the catalogue says; run this test with -update")
-	}
-}
 
 func TestSchemaValidates(t *testing.T) {
 	data, err := config.Schema(config.Section{Key: "hooks", Schema: json.RawMessage(`{"type": "object", "additionalProperties": {"type": "array"}}`)})

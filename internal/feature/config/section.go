@@ -12,6 +12,7 @@ import (
 // added to it.
 type Section struct {
 	Key string // dotted
+	By  string // who acts upon the key, as a folder below internal; empty: another section says it
 	// Check looks at the value of one source and returns what is wrong in it; nil when all is well.
 	// The parts it names are dropped, the rest stays in force. Nil: the type alone is checked.
 	Check func(value json.RawMessage) []Fault

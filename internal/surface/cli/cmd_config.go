@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -113,12 +114,23 @@ func (c *command) configList() *cobra.Command {
 	if c.deps.Config.List == nil {
 		return nil
 	}
-	cmd := &cobra.Command{Use: "list", Short: "List every setting that is set", Args: argsBetween(0, 0, "no arguments")}
+	cmd := &cobra.Command{
+		Use: "list", Short: "List every setting that is set, or what becomes of each that there is", Args: argsBetween(0, 0, "no arguments"),
+		Example: "  myelin config list --effects",
+	}
 	s := c.share(cmd)
+	effects := cmd.Flags().Bool("effects", false, "list every key and variable: who acts upon it, where it may stand, whether it is read live")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o, err := s.options()
 		if err != nil {
 			return err
+		}
+		if *effects {
+			e, err := c.deps.Config.Effects(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return s.print(e, func(w io.Writer) { printEffects(w, e) })
 		}
 		values, err := c.deps.Config.List(cmd.Context(), o)
 		if err != nil {
@@ -127,6 +139,29 @@ func (c *command) configList() *cobra.Command {
 		return s.print(list(values), func(w io.Writer) { printValues(w, values) })
 	}
 	return cmd
+}
+
+func printEffects(w io.Writer, e inspect.Effects) {
+	by := func(who string) string { return cmp.Or(who, "no effect") }
+	var rows [][]string
+	for _, k := range e.Keys {
+		read := "live"
+		if k.Start {
+			read = "at start"
+		}
+		if k.By == "" {
+			read = ""
+		}
+		broken := ""
+		if k.Broken != "" {
+			broken = "broken: " + k.Broken
+		}
+		rows = append(rows, []string{k.Key, by(k.By), k.Scopes, read, k.Meaning, broken})
+	}
+	for _, v := range e.Variables {
+		rows = append(rows, []string{v.Name, by(v.By), "environment", "", v.Meaning, ""})
+	}
+	table(w, rows)
 }
 
 func printValues(w io.Writer, values []inspect.Value) {

@@ -70,6 +70,7 @@ type ConfigDeps struct {
 	Explain  func(ctx context.Context, o app.Options, key string) ([]inspect.Value, error)       // strongest first
 	Validate func(ctx context.Context, o app.Options, files []string) ([]inspect.Problem, error) // no files: those in force
 	List     func(ctx context.Context, o app.Options) ([]inspect.Value, error)
+	Effects  func(ctx context.Context, o app.Options) (inspect.Effects, error)
 	Path     func(ctx context.Context, o app.Options) ([]inspect.Place, error)
 	Schema   func() (json.RawMessage, error)
 }

@@ -55,6 +55,13 @@ func wiredConfig() ConfigDeps {
 			})
 			return out, err
 		},
+		Effects: func(ctx context.Context, o app.Options) (out inspect.Effects, err error) {
+			err = withSettings(ctx, o, func(x *inspect.Settings) error {
+				out = x.Effects()
+				return nil
+			})
+			return out, err
+		},
 		Path: func(ctx context.Context, o app.Options) (out []inspect.Place, err error) {
 			err = withSettings(ctx, o, func(x *inspect.Settings) error {
 				out = x.Files()
