@@ -13,7 +13,7 @@ import (
 func usedKeys() []config.Section {
 	return slices.Concat(
 		config.OwnKeys(), confine.Keys(), spending.Keys(),
-		config.Used("app/models", "model", "fallbackModel", "modelOverrides", "models", "apiKeyHelper"),
+		config.Used("app/models", "model", "fallbackModel", "modelOverrides", "models", "apiKeyHelper", "effortLevel", "alwaysThinkingEnabled"),
 		config.Used("app/limits", "availableModels", "permissions.disableBypassPermissionsMode", "permissions.disableAutoMode",
 			"disableAutoMode", "policyLimits", "requiredMinimumVersion", "requiredMaximumVersion"),
 		config.Used("feature/permission", "permissions.defaultMode", "allowManagedPermissionRulesOnly", "autoMode",
@@ -23,7 +23,8 @@ func usedKeys() []config.Section {
 		config.Used("feature/shaping", "autoCompactEnabled", "autoCompactWindow", "shaping.budget", "shaping.microcompact",
 			"shaping.collapse", "shaping.snip", "shaping.microcompactAfter"),
 		config.Used("feature/memory", "claudeMd", "claudeMdExcludes", "instructions.agentsMd"),
-		config.Used("feature/prompt", "includeGitInstructions"),
+		config.Used("feature/prompt", "outputStyle", "includeGitInstructions", "language", "attribution.commit", "attribution.pr", "includeCoAuthoredBy"),
+		config.Used("app/notes", "autoMemoryEnabled", "autoMemoryDirectory"),
 		config.Used("tools/plan", "plansDirectory"),
 	)
 }
@@ -45,14 +46,15 @@ func usedVariables() map[string][]string {
 			"ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "MYELIN_MAX_CONTEXT_TOKENS",
 			"MYELIN_DISABLE_1M_CONTEXT", "ENABLE_PROMPT_CACHING_1H", "FORCE_PROMPT_CACHING_5M", "MYELIN_DISABLE_EXPERIMENTAL_BETAS",
 		},
-		"app/models": {"MYELIN_API_KEY_HELPER_TTL_MS"},
+		"app/models": {"MYELIN_API_KEY_HELPER_TTL_MS", "MYELIN_EFFORT_LEVEL", "MAX_THINKING_TOKENS"},
 		"core/engine": {
 			"MYELIN_MAX_OUTPUT_TOKENS", "DISABLE_PROMPT_CACHING", "MYELIN_MAX_RETRIES", "MYELIN_RETRY_WATCHDOG",
 			"CLAUDE_STREAM_IDLE_TIMEOUT_MS", "MYELIN_DISABLE_NONSTREAMING_FALLBACK", "MYELIN_MAX_TOOL_USE_CONCURRENCY",
 			"MYELIN_STOP_HOOK_BLOCK_CAP",
 		},
-		"feature/shaping":    {"DISABLE_COMPACT", "DISABLE_AUTO_COMPACT", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"},
+		"feature/shaping":    {"DISABLE_COMPACT", "DISABLE_AUTO_COMPACT", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "MYELIN_AUTO_COMPACT_WINDOW"},
 		"feature/memory":     {"MYELIN_DISABLE_CLAUDE_MDS"},
+		"app/notes":          {"MYELIN_DISABLE_AUTO_MEMORY"},
 		"feature/transcript": {"MYELIN_SKIP_PROMPT_HISTORY"},
 		"feature/permission": {"IS_SANDBOX"},
 		"app/confine":        {"MYELIN_SUBPROCESS_ENV_SCRUB"},
@@ -64,6 +66,11 @@ func usedVariables() map[string][]string {
 			"BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "BASH_MAX_OUTPUT_LENGTH", "MYELIN_SHELL", "MYELIN_SHELL_PREFIX",
 			"CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "MYELIN_DISABLE_BACKGROUND_TASKS",
 		},
-		"surface/screen": {"NO_COLOR", "FORCE_COLOR"},
+		"tools/webfetch":  {"MYELIN_WEBFETCH_CACHE_TTL_MS"},
+		"tools/websearch": {"MYELIN_MAX_WEB_SEARCHES_PER_SESSION"},
+		"feature/hook":    {"MYELIN_SESSIONEND_HOOKS_TIMEOUT_MS"},
+		"app/pool":        {"MYELIN_SIMPLE"},
+		"app":             {"MYELIN_TMPDIR"},
+		"surface/screen":  {"NO_COLOR", "FORCE_COLOR"},
 	}
 }

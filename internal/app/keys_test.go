@@ -146,7 +146,7 @@ func literals(t *testing.T) map[string][]string {
 // everyday are keys whose names are words that texts of other meanings hold too; mentioned are keys that the
 // sources name without acting upon them: in a list of what has no effect, or of what is shown masked.
 var (
-	everyday  = []string{"language", "agent", "verbose", "models", "theme", "tui", "voice"}
+	everyday  = []string{"agent", "verbose", "models", "theme", "tui", "voice"}
 	mentioned = []string{
 		"sandbox.network.tlsTerminate", "sandbox.credentials.allowPlaintextInject", "sandbox.credentials.awsPairs",
 		"sandbox.credentials.sigv4", "sandbox.enableWeakerNetworkIsolation", "sandbox.allowAppleEvents", "sandbox.socatPath",

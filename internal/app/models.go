@@ -364,6 +364,8 @@ func (m *models) round() (provider.Model, provider.Options) {
 		if *budget == 0 {
 			opts.Thinking = -1
 		}
+	} else {
+		opts.Thinking = thinking(m.limits.settings)
 	}
 	for _, ref := range now.FallbackModels {
 		if model := m.ref(ref); model != nil && m.limits.forbiddenModel(ref) == "" {

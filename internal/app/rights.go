@@ -156,11 +156,22 @@ func (r *rights) leavePlan(pick permission.Mode) {
 
 // planFile is where the plan of this session stands.
 func (r *rights) planFile() string {
-	dir := setting(r.settings.now(), "plansDirectory", "")
-	if dir == "" || !filepath.IsAbs(dir) {
-		dir = filepath.Join(r.settings.places.Home, "plans")
-	}
+	dir, _ := r.plans()
 	return filepath.Join(dir, r.session.Get().ID+".md")
+}
+
+// plans is the folder of plans, and why it is not the one the settings name.
+func (r *rights) plans() (dir, problem string) {
+	dir = filepath.Join(r.settings.places.Home, "plans")
+	set := setting(r.settings.now(), "plansDirectory", "")
+	if set == "" {
+		return dir, ""
+	}
+	root, wanted := r.session.Get().ProjectRoot, r.absolute(set)
+	if rel, err := filepath.Rel(root, wanted); err != nil || !filepath.IsLocal(rel) {
+		return dir, fmt.Sprintf("plansDirectory: %s is outside of the project %s: plans are kept in %s", wanted, root, dir)
+	}
+	return wanted, ""
 }
 
 // modeNames are permission modes by name.

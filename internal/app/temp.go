@@ -60,13 +60,18 @@ func userTemp() (string, error) {
 	return path, ownfolder.Make(path)
 }
 
-// tempBase is [userTemp], or a folder under a name of its own where somebody has taken that one.
-func tempBase() string {
+// tempBase is this user's folder in dir, empty: [userTemp], or a folder under a name of its own where
+// somebody has taken that one.
+func tempBase(dir string) string {
 	path, err := userTemp()
+	if dir != "" {
+		path = filepath.Join(dir, fmt.Sprintf("myelin-%d", os.Geteuid()))
+		err = ownfolder.Make(path)
+	}
 	if err == nil {
 		return path
 	}
-	if own, err := os.MkdirTemp("", "myelin-"); err == nil {
+	if own, err := os.MkdirTemp(dir, "myelin-"); err == nil {
 		return own
 	}
 	return path // making the session's folder in it tells what is wrong

@@ -10,6 +10,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/app/pool"
 	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/core/tool"
+	"github.com/myelin-agent/myelin/internal/feature/config"
 	"github.com/myelin-agent/myelin/internal/feature/hook"
 	"github.com/myelin-agent/myelin/internal/feature/permission"
 	"github.com/myelin-agent/myelin/internal/feature/task"
@@ -57,7 +58,7 @@ func buildTools(r *rooms) error {
 		edit.New(files), write.New(files), notebook.New(files, r.clock.newID),
 		glob.New(glob.World{Env: r.settings.variable, Hidden: r.gate.Hidden}), grep.New(grep.World{Hidden: r.gate.Hidden}),
 		r.tasks.Shell.Tool, taskctl.Output(control), taskctl.Stop(control),
-		webFetch(r), websearch.New(websearch.World{Search: r.models.searchWeb, Now: r.clock.now}),
+		webFetch(r), webSearch(r),
 	}
 	all = append(all, todoTools(r)...)
 	all = append(all, ask.New(ask.World{}))
@@ -80,7 +81,7 @@ func buildTools(r *rooms) error {
 		all = append(all, output)
 	}
 	r.pool = pool.New(pool.Given{
-		State: r.part.pool, Builtin: all, Base: base(o), Answers: o.Answers, Denied: func() func(string) string { return deniedTools(r.gate) },
+		State: r.part.pool, Builtin: all, Base: base(o, r.settings.env()), Answers: o.Answers, Denied: func() func(string) string { return deniedTools(r.gate) },
 		Absent: func(name string) string {
 			if name == websearch.Name && !r.models.now().Info().WebSearch {
 				return "the model's service cannot search the web"
@@ -109,10 +110,16 @@ func filesOf(r *rooms) tool.Files {
 	}
 }
 
+func webSearch(r *rooms) tool.Tool {
+	return websearch.New(websearch.World{
+		Search: r.models.searchWeb, Now: r.clock.now, MaxCalls: numbered(r.settings.env(), "MYELIN_MAX_WEB_SEARCHES_PER_SESSION", 0),
+	})
+}
+
 // base is the list of built-in tools that may be used; nil: all.
-func base(o Options) *[]string {
+func base(o Options, env config.Environ) *[]string {
 	switch {
-	case o.Simple:
+	case o.Simple || flagged(env, "MYELIN_SIMPLE"):
 		return &[]string{bash.Name, read.Name, edit.Name}
 	case o.Tools == nil:
 		return nil

@@ -134,7 +134,8 @@ func newSession(o Options) *Session {
 	})
 	r.part = partsOf(r.store)
 	r.folders = &folders{
-		id: func() string { return r.part.session.Get().ID }, transcript: func() string { return r.main.Transcript().Path() }, base: sync.OnceValue(tempBase),
+		id: func() string { return r.part.session.Get().ID }, transcript: func() string { return r.main.Transcript().Path() },
+		base: sync.OnceValue(func() string { return tempBase(r.settings.variable("MYELIN_TMPDIR")) }),
 	}
 	r.events = events.New(func() string { return r.part.session.Get().ID }, r.clock.now)
 	r.asks.Tell = func(body proto.EventBody) { r.hooks.tellAsk(r.part.session, r.clock.now(), body) }
@@ -162,7 +163,7 @@ func (r *rooms) build(ctx context.Context, given provider.Model) error {
 	r.hooks.set = hook.New(hookConfig(r))
 	r.turns.history = transcript.OpenHistory(filepath.Join(r.settings.places.Home, "history.jsonl"))
 	r.folders.pages = twotier.New(twotier.Config[[]byte]{
-		Dir: filepath.Join(r.settings.places.Home, "cache", "pages"), L1: 15 * time.Minute, L2: 15 * time.Minute,
+		Dir: filepath.Join(r.settings.places.Home, "cache", "pages"), L1: pageTime(r.settings), L2: pageTime(r.settings),
 		Bytes: 32 << 20, Size: func(b []byte) int { return len(b) }, Now: r.clock.now,
 	})
 	r.models.classifier = &permission.Classifier{Model: r.models.askClassifier, Rules: func() permission.AutoMode { return autoRules(r.settings.now()).WithDefaults() }}
@@ -185,6 +186,9 @@ func (r *rooms) build(ctx context.Context, given provider.Model) error {
 		r.pool.LoadPlanning()
 	}
 	reportRules(r)
+	if _, problem := r.rights.plans(); problem != "" {
+		r.events.Early(proto.Notice{Level: "warning", Text: problem})
+	}
 	react(r)
 	return nil
 }
@@ -214,7 +218,7 @@ func beginState(r *rooms, trusted trust.State) {
 	now := r.clock.now()
 	r.part.session.Set(func(prev *session.State) *session.State {
 		next := *prev
-		next.Cwd, next.ProjectRoot, next.Model, next.Effort = r.opts.Cwd, root, r.models.begun.Info().Ref(), r.opts.Effort
+		next.Cwd, next.ProjectRoot, next.Model, next.Effort = r.opts.Cwd, root, r.models.begun.Info().Ref(), effort(r.opts, r.settings)
 		next.Interactive, next.Entrypoint, next.StartedAt = r.opts.Interactive, r.opts.Entrypoint, now
 		return &next
 	})
@@ -325,7 +329,8 @@ func hookConfig(r *rooms) hook.Config {
 			}
 		},
 		HTTPLimits: func() hook.HTTPLimits { return httpLimits(r.settings.now()) }, Tell: r.events.Emit, Now: r.clock.now, NewID: r.clock.newID,
-		Ask: r.models.askHook, Start: ps.startHook, Inside: r.folders.temp, HTTP: r.limits.web,
+		EndTimeout: time.Duration(numbered(r.settings.env(), "MYELIN_SESSIONEND_HOOKS_TIMEOUT_MS", 0)) * time.Millisecond,
+		Ask:        r.models.askHook, Start: ps.startHook, Inside: r.folders.temp, HTTP: r.limits.web,
 		Confines: func(x *hook.Handler) bool { return x.Confine && ps.boxOn() },
 		Woken:    func(text string) { r.main.Owe(msg.Reminder([]string{text})...) },
 		Later:    func(text string) { r.main.Later(text) },
@@ -347,7 +352,7 @@ func matchRule(r *rooms, rule, name string, input json.RawMessage) bool {
 
 func promptConfig(r *rooms) prompt.Config {
 	return prompt.Config{
-		State: r.part.prompt, Replace: r.opts.SystemPrompt, Append: r.opts.AppendSystemPrompt, Tools: r.pool.Names(), Style: r.instructions.outputStyle(),
+		State: r.part.prompt, Replace: r.opts.SystemPrompt, Append: appended(r.opts, r.settings), Tools: r.pool.Names(), Style: r.instructions.outputStyle(),
 		Model: func() string { return r.part.session.Get().Model }, Notes: r.rights.notes.Places(),
 		Sources:     []prompt.Source{r.instructions.source(), r.rights.notes.Source()},
 		Report:      func(err error) { r.events.Emit(proto.Notice{Level: "warning", Key: "instructions", Text: err.Error()}) },

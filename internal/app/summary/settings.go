@@ -29,6 +29,9 @@ func Auto(state *config.State, env config.Environ) shaping.Auto {
 	}
 	enabled, _, set := config.Value[bool](state, "autoCompactEnabled")
 	window, _, _ := config.Value[int](state, "autoCompactWindow")
+	if n, err := strconv.Atoi(env.Value("MYELIN_AUTO_COMPACT_WINDOW")); err == nil && n > 0 {
+		window = n
+	}
 	percent, err := strconv.Atoi(env.Value("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"))
 	if err != nil { // what is no number lowers nothing
 		percent = 0
