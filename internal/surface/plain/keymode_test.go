@@ -740,6 +740,9 @@ func TestKF163_TypingAheadAnswersNothing(t *testing.T) {
 	}
 	r.term.AwaitText(t, text)
 	clock.add(time.Minute) // a begun draft is no answer, however long the hands rest
+	r.session.tell(proto.Notice{Text: "a minute later"})
+	r.term.AwaitText(t, "a minute later")
+	clock.add(screen.AnswerGuard)
 	r.term.Type("1")
 	r.term.AwaitText(t, text+"1")
 	r.term.Type("\t")
