@@ -112,38 +112,3 @@ func masked(key string, n *Node) *Node {
 	}
 	return out
 }
-
-// Changed lists the known keys whose effective value differs between two states, in the catalogue's
-// order. Of keys that merge, a change of any part counts, also of its place: a rule that now comes
-// from another file is another rule.
-func Changed(old, now *State, sections ...Section) []string {
-	cat := catalogueOf(sections)
-	var out []string
-	for _, name := range cat.order {
-		if !equal(old.Lookup(name), now.Lookup(name)) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-func equal(a, b *Node) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	if a.Kind != b.Kind || a.At.Scope != b.At.Scope || a.At.File != b.At.File || string(a.Scalar) != string(b.Scalar) ||
-		len(a.Members) != len(b.Members) || len(a.Elems) != len(b.Elems) {
-		return false
-	}
-	for i := range a.Members {
-		if a.Members[i].Key != b.Members[i].Key || !equal(a.Members[i].Value, b.Members[i].Value) {
-			return false
-		}
-	}
-	for i := range a.Elems {
-		if !equal(a.Elems[i], b.Elems[i]) {
-			return false
-		}
-	}
-	return true
-}
