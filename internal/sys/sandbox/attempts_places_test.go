@@ -106,7 +106,7 @@ func attempt41(p *prison) {
 	p.put(p.dir+"/.env", "secret-three\n")
 	p.cfg.DenyRead = []string{p.dir + "/vault/**", p.dir + "/**/.env"}
 	hidden := stateDir(p.t) + "/hidden"
-	out := p.sh("umount vault; umount -l .env; mv vault v; rmdir vault; rm -rf vault .env; chmod -R 777 vault .env; cat .env vault/key vault/deep/key v/key; cat /proc/self/root" + p.dir + "/.env; find / -name key -path '*vault*' -exec cat {} + ; tar cf - vault .env; cp -r vault copy; cat copy/key; ls vault; chmod -R 777 " + hidden + "; for f in " + hidden + "/file*; do echo evil > $f; done; ln .env h; cat h; exec 3<.env; cat <&3")
+	out := p.sh("umount vault; umount -l .env; mv vault v; rmdir vault; rm -rf vault .env; chmod -R 777 vault .env; cat .env vault/key vault/deep/key v/key; cat /proc/self/root" + p.dir + "/.env; find / -name key -path '" + p.base + "/*vault*' -exec cat {} + ; tar cf - vault .env; cp -r vault copy; cat copy/key; ls vault; chmod -R 777 " + hidden + "; for f in " + hidden + "/file*; do echo evil > $f; done; ln .env h; cat h; exec 3<.env; cat <&3")
 	if strings.Contains(out, "secret-") {
 		p.t.Errorf("read: %s", out)
 	}

@@ -258,7 +258,7 @@ func attempt18(p *prison) {
 	for _, c := range []string{
 		"cat " + p.out + "/vault/key", "cat " + p.out + "/v*/*", "cat way/key", "cat .env", "cat sub/.env", "cd sub; cat .env", "cp .env x; cat x",
 		"cat < .env", "exec 3< .env; cat /proc/self/fd/3", "cat /proc/self/root" + p.out + "/vault/key", "cat /proc/1/root" + p.out + "/vault/key",
-		"grep -r secret . " + p.out, "tar cf - " + p.out + " .", "mv .env y; cat y", "ln .env z; cat z", "find / -name key -path '*vault*' -exec cat {} + 2>/dev/null",
+		"grep -r secret . " + p.out, "tar cf - " + p.out + " .", "mv .env y; cat y", "ln .env z; cat z", "find / -name key -path '" + p.base + "/*vault*' -exec cat {} + 2>/dev/null",
 	} {
 		if out := p.sh(c); strings.Contains(out, "secret-") {
 			p.t.Errorf("%s: %s", c, out)

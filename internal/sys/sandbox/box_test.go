@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if shared.dir != "" {
+		hidden, _ := filepath.Glob(shared.dir + "/hidden/*") // the pattern is right
+		for _, path := range hidden {
+			os.Chmod(path, 0o700) // an ordinary user can remove none that it cannot list
+		}
 		os.RemoveAll(shared.dir)
 	}
 	os.Exit(code)
