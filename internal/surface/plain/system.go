@@ -39,7 +39,11 @@ func (p *Printer) system(e proto.Event) []string {
 	case proto.HookEnded:
 		return p.hook(b)
 	case proto.SessionReset:
-		return []string{p.style.Dim(fmt.Sprintf("session %s (%s)", visible.Line(b.New), visible.Line(b.Trigger)))}
+		out := []string{p.style.Dim(fmt.Sprintf("session %s (%s)", visible.Line(b.New), visible.Line(b.Trigger)))}
+		if b.Old != "" && b.Old != b.New {
+			out = append(out, p.style.Dim("back to the one before: /resume "+visible.Line(b.Old)))
+		}
+		return out
 	case proto.Ended:
 		if b.Reason == proto.EndHook && b.Detail != "" {
 			return []string{p.style.Yellow("stopped by a hook: " + visible.Line(b.Detail))}
