@@ -16,6 +16,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/feature/task"
 	"github.com/myelin-agent/myelin/internal/feature/todo"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
+	"github.com/myelin-agent/myelin/internal/tools/toolsearch"
 )
 
 // shelf is where conversations of this session are found and made.
@@ -91,6 +92,13 @@ func restore(r *rooms, l *transcript.Loaded, forked bool) {
 	}
 }
 
+// loadTools loads the tools that were loaded in a conversation.
+func loadTools(r *rooms, o conversation.Opened) {
+	if o.Loaded != nil {
+		r.pool.Load(toolsearch.Loaded(o.Loaded.Messages)...)
+	}
+}
+
 // switchTo leaves the conversation for another one.
 func switchTo(r *rooms, o conversation.Opened, trigger string) error {
 	old := r.part.session.Get().ID
@@ -105,6 +113,7 @@ func switchTo(r *rooms, o conversation.Opened, trigger string) error {
 	r.door.close(false)
 	r.scope.Reads.Clear()
 	begin(r, o)
+	loadTools(r, o)
 	r.tasks.Adopt()
 	r.instructions.reload()
 	r.instructions.reloaded.Store(false)

@@ -82,6 +82,7 @@ func buildTools(r *rooms) error {
 	}
 	r.pool = pool.New(pool.Given{
 		State: r.part.pool, Builtin: all, Base: base(o, r.settings.env()), Answers: o.Answers, Denied: func() func(string) string { return deniedTools(r.gate) },
+		Defers: func() bool { return r.models.now().Info().Defers },
 		Absent: func(name string) string {
 			if name == websearch.Name && !r.models.now().Info().WebSearch {
 				return "the model's service cannot search the web"

@@ -155,7 +155,8 @@ func (r *rooms) build(ctx context.Context, given provider.Model) error {
 	r.gate, r.programs.box = newGate(r), newConfiner(r)
 	r.programs.finder = proc.Finder{Writable: r.programs.box.Roots}
 	r.tasks = tasks.New(tasks.Given{State: r.part.task, Now: r.clock.now, Reachable: func() { r.door.open() }, Context: r.ctx})
-	if err := buildConversation(r); err != nil {
+	opened, err := buildConversation(r)
+	if err != nil {
 		return err
 	}
 	r.door = &door{r: r}
@@ -181,6 +182,7 @@ func (r *rooms) build(ctx context.Context, given provider.Model) error {
 	if err := buildTools(r); err != nil {
 		return err
 	}
+	loadTools(r, opened)
 	buildInstructions(r)
 	if r.rights.planning() {
 		r.pool.LoadPlanning()
@@ -194,7 +196,7 @@ func (r *rooms) build(ctx context.Context, given provider.Model) error {
 }
 
 // buildConversation makes the main conversation, and takes over the transcript that the options name.
-func buildConversation(r *rooms) error {
+func buildConversation(r *rooms) (conversation.Opened, error) {
 	r.turns = &turns{
 		settings: r.settings, consent: r.consent, permission: r.part.permission, session: r.part.session, events: r.events, hooks: r.hooks,
 		tasks: r.tasks, rename: func(title string) { r.main.Rename(title) }, recall: r.rights.notes.Recall, setup: r.opts.Setup,
@@ -202,11 +204,10 @@ func buildConversation(r *rooms) error {
 	r.main = newConversation(r.ctx, r, r.scope, agentSlices{r.part.session, r.part.shaping})
 	o := r.opts
 	opened, err := shelf(r).Open(conversation.Query{Continue: o.Continue, Resume: o.Resume, At: o.ResumeAt, Fork: o.Fork, ID: o.SessionID})
-	if err != nil {
-		return err
+	if err == nil {
+		begin(r, opened)
 	}
-	begin(r, opened)
-	return nil
+	return opened, err
 }
 
 // beginState enters the session begins with in its state.

@@ -71,7 +71,11 @@ func turnsOf(r *rooms) conversation.Turns {
 	out := conversation.Turns{
 		Command: func(p proto.Prompt) *conversation.Command { return commandOf(r, p) },
 		Queued:  func(p proto.Prompt) { queued(r, p) },
-		Open:    t.open, Submit: t.submit, Owed: t.owed, Stop: t.stop, Display: t.display, Compacted: t.compacted,
+		Open:    t.open, Submit: t.submit, Owed: t.owed, Stop: t.stop, Display: t.display,
+		Compacted: func(ctx context.Context) []string {
+			r.pool.Compacted()
+			return t.compacted(ctx)
+		},
 		Bordered: func(made []string) {
 			undo := summary.Undo{Before: r.part.transcript.Get().LastID, Made: made}
 			r.main.Keep(summary.NoteKind, summary.NoteKind, undo)

@@ -40,6 +40,7 @@ type Given struct {
 	Answers bool                            // somebody can answer questions
 	Denied  func() func(name string) string // the bare deny rule that hits a tool now, empty: none
 	Absent  func(name string) string        // why a tool cannot be used with the present model; empty: it can
+	Defers  func() bool                     // the present model's service keeps tools back until a result refers to them; nil: no
 }
 
 // Pool holds the tools of a session and knows which are loaded. It is safe for concurrent use.
@@ -47,14 +48,16 @@ type Pool struct {
 	given  Given
 	byName map[string]tool.Tool
 
-	mu     sync.Mutex // guards the rest
-	loaded map[string]bool
-	search *naming // the one of the round before
+	mu     sync.Mutex           // guards the rest
+	loaded []string             // deferred tools, in the order in which they were loaded
+	full   map[string]bool      // those of them to which no result refers
+	shown  map[string]tool.Tool // loaded tools as they are offered in full
+	search *naming              // the one of the round before
 }
 
 // New makes a pool in which nothing is loaded.
 func New(given Given) *Pool {
-	p := &Pool{given: given, byName: map[string]tool.Tool{}, loaded: map[string]bool{}}
+	p := &Pool{given: given, byName: map[string]tool.Tool{}, full: map[string]bool{}, shown: map[string]tool.Tool{}}
 	for _, t := range given.Builtin {
 		p.byName[t.Spec().Name] = t
 	}
@@ -67,12 +70,26 @@ func (p *Pool) Tool(name string) tool.Tool { return p.byName[name] }
 // Known are the names of the built-in tools, sorted.
 func (p *Pool) Known() []string { return slices.Sorted(maps.Keys(p.byName)) }
 
-// Load offers deferred tools from the next round on.
-func (p *Pool) Load(names ...string) {
+// Load offers deferred tools from the next round on. A result refers to them.
+func (p *Pool) Load(names ...string) { p.load(false, names...) }
+
+func (p *Pool) load(full bool, names ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, n := range names {
-		p.loaded[n] = true
+		if !slices.Contains(p.loaded, n) {
+			p.loaded = append(p.loaded, n)
+		}
+		p.full[n] = p.full[n] || full
+	}
+}
+
+// Compacted is told that the results which refer to tools may be gone.
+func (p *Pool) Compacted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, n := range p.loaded {
+		p.full[n] = true
 	}
 }
 
@@ -80,7 +97,7 @@ func (p *Pool) Load(names ...string) {
 func (p *Pool) LoadPlanning() {
 	for _, t := range p.given.Builtin {
 		if s := t.Spec(); s.Plans {
-			p.Load(s.Name)
+			p.load(true, s.Name)
 		}
 	}
 }
@@ -91,35 +108,73 @@ func (p *Pool) EndsTurn(name string) bool {
 	return t != nil && t.Spec().EndsTurn
 }
 
-// Called loads a deferred tool that the model called without having loaded it: the call fails with a
-// clear word, the next one works.
+// Called loads a deferred tool that the model called without having loaded it. Where the service keeps
+// tools back the call runs; elsewhere it fails with a clear word, and the next one works.
 func (p *Pool) Called(name string) {
 	name = tool.Current(name)
 	if t := p.byName[name]; t != nil && t.Spec().Deferred && !p.isLoaded(name) {
-		p.Load(name)
+		p.load(true, name)
 	}
 }
 
 // Offer returns the tools of the next round and enters the pool in the state when something changed.
-// What is deferred is named in the description of the tool that loads it.
+// What can be loaded is named in the description of the tool that loads it, and stays named there: the
+// tools of a round begin with those of the round before. What was loaded comes last, in its order; where
+// the service keeps tools back, all that are deferred come along.
 func (p *Pool) Offer() []tool.Tool {
-	offered, deferred := p.refresh()
-	if len(deferred) == 0 {
+	offered, deferrable := p.refresh()
+	if len(deferrable) == 0 {
 		return offered
 	}
 	out := slices.Clone(offered)
 	for i, t := range out {
 		if t.Spec().Finds {
-			out[i] = p.naming(t, deferred)
+			out[i] = p.naming(t, deferrable)
+		}
+	}
+	back := p.given.Defers != nil && p.given.Defers()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	by := map[string]tool.Tool{}
+	for _, t := range deferrable {
+		by[t.Spec().Name] = t
+		if back && !p.full[t.Spec().Name] {
+			out = append(out, t)
+		}
+	}
+	for _, name := range p.loaded {
+		if t := by[name]; t != nil && (!back || p.full[name]) {
+			out = append(out, p.inFull(t))
 		}
 	}
 	return out
 }
 
-// Deferred are the tools that can be loaded now.
+// inFull is a deferred tool as one that is not. The lock is held.
+func (p *Pool) inFull(t tool.Tool) tool.Tool {
+	spec := t.Spec()
+	known, ok := p.shown[spec.Name].(*described)
+	if !ok || known.Tool != t {
+		spec.Deferred = false
+		known = &described{t, spec}
+		p.shown[spec.Name] = known
+	}
+	return known
+}
+
+// described is a tool with another description of itself.
+type described struct {
+	tool.Tool
+	spec tool.Spec
+}
+
+// Spec implements tool.Tool.
+func (d *described) Spec() tool.Spec { return d.spec }
+
+// Deferred are the tools that can be loaded, those included that are.
 func (p *Pool) Deferred() []tool.Tool {
-	_, deferred, _ := p.assemble()
-	return deferred
+	_, deferrable, _ := p.assemble()
+	return deferrable
 }
 
 // Names are the tools the model can use now, those included that it must load first.
@@ -130,13 +185,9 @@ func (p *Pool) Names() []string {
 
 // naming is ToolSearch with the names of the tools it can load.
 type naming struct {
-	tool.Tool
+	described
 	names []string
-	spec  tool.Spec
 }
-
-// Spec implements tool.Tool.
-func (n *naming) Spec() tool.Spec { return n.spec }
 
 // naming returns ToolSearch with the names of what it can load now. They seldom change.
 func (p *Pool) naming(search tool.Tool, deferred []tool.Tool) tool.Tool {
@@ -144,7 +195,7 @@ func (p *Pool) naming(search tool.Tool, deferred []tool.Tool) tool.Tool {
 	defer p.mu.Unlock()
 	same := func(name string, t tool.Tool) bool { return name == t.Spec().Name }
 	if p.search == nil || !slices.EqualFunc(p.search.names, deferred, same) {
-		n := &naming{Tool: search, spec: search.Spec()}
+		n := &naming{described: described{search, search.Spec()}}
 		for _, t := range deferred {
 			n.names = append(n.names, t.Spec().Name)
 		}
@@ -164,9 +215,9 @@ func (c candidate) entry(state, step, why string) Entry {
 	return Entry{Name: c.tool.Spec().Name, Source: c.source, State: state, Step: step, Why: why}
 }
 
-// assemble returns the tools the model is offered, those it may load, and what became of each. The
-// order is that of the lists, so that the prompt cache holds.
-func (p *Pool) assemble() (offered, deferred []tool.Tool, all []Entry) {
+// assemble returns the tools the model is always offered, those it may load or has loaded, and what became
+// of each. The order is that of the lists, so that the prompt cache holds.
+func (p *Pool) assemble() (offered, deferrable []tool.Tool, all []Entry) {
 	kept, all := p.candidates()
 	denied, seen := p.given.Denied(), map[string]bool{}
 	searchable := slices.ContainsFunc(kept, func(c candidate) bool { return c.tool.Spec().Finds })
@@ -181,15 +232,23 @@ func (p *Pool) assemble() (offered, deferred []tool.Tool, all []Entry) {
 			all = append(all, c.entry("filtered", "dedupe", "another tool has this name"))
 			continue
 		case s.Deferred && searchable && !p.isLoaded(s.Name):
-			deferred = append(deferred, c.tool)
+			deferrable = append(deferrable, c.tool)
 			all = append(all, c.entry("deferred", "dedupe", "loaded by ToolSearch when needed"))
+		case s.Deferred && searchable:
+			deferrable = append(deferrable, c.tool)
+			all = append(all, c.entry("offered", "dedupe", ""))
+		case s.Deferred: // nothing could load it
+			p.mu.Lock()
+			offered = append(offered, p.inFull(c.tool))
+			p.mu.Unlock()
+			all = append(all, c.entry("offered", "dedupe", ""))
 		default:
 			offered = append(offered, c.tool)
 			all = append(all, c.entry("offered", "dedupe", ""))
 		}
 		seen[s.Name] = true
 	}
-	return offered, deferred, all
+	return offered, deferrable, all
 }
 
 // candidates are the built-in tools that may be used here, and those of servers; dropped is what became of
@@ -223,12 +282,12 @@ func (p *Pool) candidates() (kept []candidate, dropped []Entry) {
 func (p *Pool) isLoaded(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.loaded[name]
+	return slices.Contains(p.loaded, name)
 }
 
 // refresh assembles the pool and enters it in the state when something changed.
-func (p *Pool) refresh() (offered, deferred []tool.Tool) {
-	offered, deferred, all := p.assemble()
+func (p *Pool) refresh() (offered, deferrable []tool.Tool) {
+	offered, deferrable, all := p.assemble()
 	p.given.State.Set(func(prev *State) *State {
 		if slices.Equal(prev.Pool, all) {
 			return prev
@@ -239,7 +298,7 @@ func (p *Pool) refresh() (offered, deferred []tool.Tool) {
 		}
 		return next
 	})
-	return offered, deferred
+	return offered, deferrable
 }
 
 // usable are the tools of a pool the model can use, those included that it must load first.

@@ -112,17 +112,47 @@ func TestDeferredToolsAreLoaded(t *testing.T) {
 	if got, want := named(st.Offer()), []string{"Read", "ToolSearch", "Seldom"}; !slices.Equal(got, want) {
 		t.Errorf("after a call: %q, want %q", got, want)
 	}
-	if got := named(st.Deferred()); !slices.Equal(got, []string{"Rare"}) {
+	if got := named(st.Deferred()); !slices.Equal(got, []string{"Rare", "Seldom"}) {
 		t.Errorf("can be loaded: %q", got)
 	}
 	st.Load("Rare")
-	if n := len(st.Deferred()); n != 0 {
-		t.Errorf("%d tools can still be loaded", n)
+	last := st.Offer()
+	if got, want := named(last), []string{"Read", "ToolSearch", "Seldom", "Rare"}; !slices.Equal(got, want) {
+		t.Errorf("what was loaded does not come last, in its order: %q, want %q", got, want)
+	}
+	if last[1] != first[1] || last[3].Spec().Deferred {
+		t.Error("ToolSearch changed, or a loaded tool is offered as one that is kept back")
 	}
 
 	without := begin(nil, specs[0], specs[2]) // nothing could load it
 	if got := named(without.Offer()); !slices.Equal(got, []string{"Read", "Rare"}) {
 		t.Errorf("without ToolSearch: %q", got)
+	}
+}
+
+// TestKF135_ToolsAreKeptBackByTheService: where the service can, all deferred tools come along from the first
+// round on, so that loading one changes no byte of them; what no result refers to is offered in full.
+func TestKF135_ToolsAreKeptBackByTheService(t *testing.T) {
+	st := begin(func(g *Given) { g.Defers = func() bool { return true } },
+		tool.Spec{Name: "Read"}, tool.Spec{Name: "ToolSearch", Finds: true}, tool.Spec{Name: "Rare", Deferred: true}, tool.Spec{Name: "ExitPlanMode", Deferred: true, Plans: true})
+	first := st.Offer()
+	if got, want := named(first), []string{"Read", "ToolSearch", "Rare", "ExitPlanMode"}; !slices.Equal(got, want) || !first[2].Spec().Deferred {
+		t.Fatalf("offered %q, want %q", got, want)
+	}
+	st.Load("Rare")
+	if again := st.Offer(); !slices.Equal(again, first) {
+		t.Errorf("loading a tool changed what is offered: %q", named(again))
+	}
+	st.LoadPlanning()
+	planning := st.Offer()
+	if last := planning[3].Spec(); last.Name != "ExitPlanMode" || last.Deferred || !planning[2].Spec().Deferred {
+		t.Errorf("in plan mode: %q", named(planning))
+	}
+	st.Compacted()
+	for _, x := range st.Offer() {
+		if x.Spec().Deferred {
+			t.Errorf("%s is kept back although no result may refer to it any more", x.Spec().Name)
+		}
 	}
 }
 

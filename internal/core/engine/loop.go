@@ -254,6 +254,9 @@ func overhead(system []msg.Block, tools []tool.Tool) int {
 	n := len(msg.TextOf(system))
 	for _, t := range tools {
 		s := t.Spec()
+		if s.Deferred { // it counts where a result refers to it
+			continue
+		}
 		n += len(s.Name) + len(s.Description) + len(s.Schema)
 	}
 	return n / 4

@@ -144,7 +144,7 @@ func Describe(tools []tool.Tool) []provider.Tool {
 	out := make([]provider.Tool, len(tools))
 	for i, t := range tools {
 		s := t.Spec()
-		out[i] = provider.Tool{Name: s.Name, Description: s.Description, Schema: s.Schema}
+		out[i] = provider.Tool{Name: s.Name, Description: s.Description, Schema: s.Schema, Deferred: s.Deferred, Finds: s.Finds}
 	}
 	return out
 }

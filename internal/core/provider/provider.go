@@ -49,6 +49,7 @@ type Info struct {
 	Efforts       []string `json:"efforts,omitempty"`    // accepted effort levels, weakest first
 	WebSearch     bool     `json:"web_search,omitempty"` // the provider can search the web for the model
 	Local         bool     `json:"local,omitempty"`      // runs on this machine, costs nothing
+	Defers        bool     `json:"defers,omitempty"`     // keeps deferred tools back until a result refers to them
 	Compat        Compat   `json:"compat,omitzero"`
 }
 
@@ -131,6 +132,41 @@ type Tool struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage // JSON Schema of the input, an object
+	// Deferred tools are kept back by the service until a result of the tool that Finds them refers to them
+	// (see [ToolReference]), so that a tool that is loaded changes no byte in front. A client whose service
+	// cannot do that sends them as any other.
+	Deferred bool
+	Finds    bool
+}
+
+// ToolReference is the kind of the block with which a result refers to a tool, in the shape of the public
+// Messages API.
+const ToolReference = "tool_reference"
+
+// ReferenceTo returns the block that refers to a tool.
+func ReferenceTo(name string) (msg.Block, error) {
+	raw, err := json.Marshal(struct {
+		Type string `json:"type"`
+		Name string `json:"tool_name"`
+	}{ToolReference, name})
+	return msg.Unknown{Kind: ToolReference, Raw: raw}, err
+}
+
+// References are the names of the tools that the content of a result refers to.
+func References(content []msg.Block) (names []string) {
+	for _, b := range content {
+		u, ok := b.(msg.Unknown)
+		if !ok || u.Kind != ToolReference {
+			continue
+		}
+		var in struct {
+			Name string `json:"tool_name"`
+		}
+		if json.Unmarshal(u.Raw, &in) == nil && in.Name != "" {
+			names = append(names, in.Name)
+		}
+	}
+	return names
 }
 
 // Options are the knobs of one request. The zero value asks for the model's defaults.

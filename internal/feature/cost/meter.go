@@ -178,6 +178,9 @@ func encoded(b msg.Block) []byte {
 func (m *Meter) sizeOf(r provider.Request) int {
 	n := msg.Size(r.System)
 	for _, t := range r.Tools {
+		if t.Deferred {
+			continue
+		}
 		n += len(t.Name) + len(t.Description) + len(t.Schema)
 	}
 	if r.Lane != "" && r.Lane != provider.LaneMain { // it must not displace the conversation's

@@ -11,6 +11,7 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
 	"mime"
@@ -80,23 +81,67 @@ func New(cfg Config) *Model {
 		cfg.BaseURL = DefaultBaseURL
 	}
 	cfg.BaseURL = strings.TrimSuffix(strings.TrimSuffix(cfg.BaseURL, "/"), "/v1")
+	if cfg.Learned == nil {
+		cfg.Learned = &wire.Learned{}
+	}
 	return &Model{cfg: cfg, id: id, traits: traitsOf(id, cfg.Info), long: long}
 }
 
 // Info implements [provider.Model].
-func (m *Model) Info() provider.Info { return m.cfg.Info }
+func (m *Model) Info() provider.Info {
+	info := m.cfg.Info
+	info.Defers = m.defers()
+	return info
+}
+
+// defers reports whether the service keeps tools back. Amazon's does so for other headers.
+func (m *Model) defers() bool {
+	return m.traits.defers && m.cfg.Bedrock == nil && !m.cfg.NoBetas && !m.cfg.Learned.Has(m.cfg.BaseURL, refusesDeferred)
+}
+
+// What servers show of what they do not know.
+const (
+	refusesDeferred = "no deferred tools"
+	refusesBeta     = "without beta "
+)
+
+// corrected reports whether a refusal taught something that makes another request of the same.
+func (m *Model) corrected(err error, betas []string) bool {
+	var e *provider.Error
+	if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
+		return false
+	}
+	if strings.Contains(e.Message, "defer_loading") || strings.Contains(e.Message, provider.ToolReference) {
+		return m.defers() && m.cfg.Learned.Add(m.cfg.BaseURL, refusesDeferred)
+	}
+	for _, name := range betas {
+		if strings.Contains(e.Message, name) {
+			return m.cfg.Learned.Add(m.cfg.BaseURL, refusesBeta+name)
+		}
+	}
+	return false
+}
+
+// ask makes the request, and once more for each thing that a refusal teaches of the server.
+func (m *Model) ask(ctx context.Context, req provider.Request) (call wire.Call, names *wire.Names, resp *http.Response, err error) {
+	for {
+		var betas []string
+		if call, names, betas, err = m.call(ctx, req, toMessages); err != nil {
+			return call, names, nil, err
+		}
+		resp, err = call.Do(ctx)
+		if err == nil || !m.corrected(err, betas) { // what is learned already corrects nothing, so this ends
+			return call, names, resp, err
+		}
+	}
+}
 
 // Stream implements [provider.Model].
 func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		call, names, err := m.call(ctx, req, toMessages)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		resp, err := call.Do(ctx)
+		call, names, resp, err := m.ask(ctx, req)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -111,7 +156,7 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 
 // CountTokens implements [provider.Counter].
 func (m *Model) CountTokens(ctx context.Context, req provider.Request) (int, error) {
-	call, _, err := m.call(ctx, req, toCount)
+	call, _, _, err := m.call(ctx, req, toCount)
 	if err != nil {
 		return 0, err
 	}
@@ -145,10 +190,10 @@ const (
 )
 
 // call builds the request.
-func (m *Model) call(ctx context.Context, req provider.Request, p purpose) (wire.Call, *wire.Names, error) {
+func (m *Model) call(ctx context.Context, req provider.Request, p purpose) (wire.Call, *wire.Names, []string, error) {
 	sent, err := m.body(req, p)
 	if err != nil {
-		return wire.Call{}, nil, &provider.Error{Kind: provider.KindInvalid, Provider: Name, Message: "write the request: " + err.Error(), Cause: err}
+		return wire.Call{}, nil, nil, &provider.Error{Kind: provider.KindInvalid, Provider: Name, Message: "write the request: " + err.Error(), Cause: err}
 	}
 	c := wire.Call{
 		HTTP: m.cfg.HTTP, Provider: Name, Body: sent.body, Header: http.Header{}, Media: sent.media, Optional: m.optional(),
@@ -165,7 +210,7 @@ func (m *Model) call(ctx context.Context, req provider.Request, p purpose) (wire
 	for name, values := range m.cfg.Header {
 		c.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	return c, sent.names, err
+	return c, sent.names, sent.betas, err
 }
 
 // optional are the members a request can do without.

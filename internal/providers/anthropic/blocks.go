@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/providers/wire"
 	"github.com/myelin-agent/myelin/internal/sys/quote"
 )
@@ -61,7 +63,7 @@ func ownBlock(b msg.Unknown) bool {
 	return !wire.Foreign(b.Kind)
 }
 
-func encodeBlock(b msg.Block, ids *wire.IDs, names *wire.Names) (json.RawMessage, error) {
+func (w *writer) block(b msg.Block) (json.RawMessage, error) {
 	switch b := b.(type) {
 	case msg.Text:
 		return textBlock(b.Text), nil
@@ -77,14 +79,14 @@ func encodeBlock(b msg.Block, ids *wire.IDs, names *wire.Names) (json.RawMessage
 			Data string `json:"data"`
 		}{"redacted_thinking", b.Data})
 	case msg.ToolCall:
-		id, name, input := ids.Of(b.ID), names.Of(b.Name), wire.Object(b.Input)
+		id, name, input := w.ids.Of(b.ID), w.names.Of(b.Name), wire.Object(b.Input)
 		out := make([]byte, 0, 64+len(id)+len(name)+len(input))
 		out = quote.JSON(append(out, `{"type":"tool_use","id":`...), id)
 		out = quote.JSON(append(out, `,"name":`...), name)
 		out = append(append(out, `,"input":`...), input...)
 		return append(out, '}'), nil
 	case msg.ToolResult:
-		return encodeResult(b, ids)
+		return w.result(b)
 	case msg.Unknown:
 		if !json.Valid(b.Raw) {
 			return nil, fmt.Errorf("a block of kind %q is not valid JSON", b.Kind)
@@ -94,9 +96,13 @@ func encodeBlock(b msg.Block, ids *wire.IDs, names *wire.Names) (json.RawMessage
 	return msg.MarshalBlock(b) // images and documents have this very shape
 }
 
-func encodeResult(r msg.ToolResult, ids *wire.IDs) (json.RawMessage, error) {
+func (w *writer) result(r msg.ToolResult) (json.RawMessage, error) {
 	var content []json.RawMessage
-	for _, b := range r.Content {
+	blocks, err := w.references(r.Content)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range blocks {
 		switch b := b.(type) {
 		case msg.Text:
 			if b.Text == "" {
@@ -110,13 +116,13 @@ func encodeResult(r msg.ToolResult, ids *wire.IDs) (json.RawMessage, error) {
 		default:
 			continue // nothing else can stand in a result
 		}
-		raw, err := encodeBlock(b, nil, nil)
+		raw, err := w.block(b)
 		if err != nil {
 			return nil, err
 		}
 		content = append(content, raw)
 	}
-	out := quote.JSON([]byte(`{"type":"tool_result","tool_use_id":`), ids.Of(r.CallID))
+	out := quote.JSON([]byte(`{"type":"tool_result","tool_use_id":`), w.ids.Of(r.CallID))
 	for i, raw := range content {
 		if i == 0 {
 			out = append(out, `,"content":[`...)
@@ -132,6 +138,33 @@ func encodeResult(r msg.ToolResult, ids *wire.IDs) (json.RawMessage, error) {
 		out = append(out, `,"is_error":true`...)
 	}
 	return append(out, '}'), nil
+}
+
+// references leaves of a result that refers to deferred tools the references alone: the service puts the
+// tools in their place. One that refers to others is its text.
+func (w *writer) references(content []msg.Block) ([]msg.Block, error) {
+	names := provider.References(content)
+	if len(names) == 0 {
+		return content, nil
+	}
+	var refs []msg.Block
+	for _, name := range names {
+		if !w.deferred[name] {
+			continue
+		}
+		ref, err := provider.ReferenceTo(w.names.Of(name))
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref)
+	}
+	if len(refs) > 0 {
+		return refs, nil
+	}
+	return slices.DeleteFunc(slices.Clone(content), func(b msg.Block) bool {
+		u, ok := b.(msg.Unknown)
+		return ok && u.Kind == provider.ToolReference
+	}), nil
 }
 
 // resultKinds are the blocks beside text, image and document that may stand in a tool result.

@@ -76,7 +76,7 @@ const (
 func (m *Model) body(req provider.Request, p purpose) (out sending, err error) {
 	names := wire.NewNames(req.Tools, mostName)
 	b := body{Model: m.id}
-	if b.Messages, err = m.sent.Write(req, wire.Way{Keep: m.shown(), Writer: newWriter}); err != nil {
+	if b.Messages, err = m.sent.Write(req, m.way(req)); err != nil {
 		return out, err
 	}
 	m.think(&b, req.Options, b.Messages.Recent)
@@ -132,7 +132,7 @@ func (m *Model) betas(b *body, o provider.Options) (out []string) {
 				return
 			}
 		}
-		if name != "" {
+		if name != "" && !m.cfg.Learned.Has(m.cfg.BaseURL, refusesBeta+name) {
 			out = append(out, name)
 		}
 	}
@@ -190,7 +190,7 @@ func (m *Model) think(b *body, o provider.Options, turns []wire.Written) {
 			b.Thinking = nil // the service refuses to think on in the middle of a turn that did not begin so
 		}
 	}
-	if b.Thinking != nil && m.traits.binding && !m.cfg.NoBetas && b.Thinking.Type == "adaptive" {
+	if b.Thinking != nil && m.traits.binding && !m.cfg.NoBetas && b.Thinking.Type == "adaptive" && !m.cfg.Learned.Has(m.cfg.BaseURL, refusesBeta+betaBinding) {
 		// Shaping changes what stands before earlier thinking. Dropping that thinking is right then;
 		// by default the whole request would be refused.
 		b.Thinking.Binding = &binding{"drop_block"}
@@ -286,24 +286,25 @@ func system(blocks []msg.Block) []json.RawMessage {
 // encodedTools are the tools of a request as they went out; those of the next are nearly always the
 // same.
 type encodedTools struct {
-	tools []provider.Tool
-	raw   []json.RawMessage
+	tools    []provider.Tool
+	raw      []json.RawMessage
+	deferred bool // some may be kept back
 }
 
 func (e *encodedTools) are(tools []provider.Tool) bool {
 	return e != nil && slices.EqualFunc(e.tools, tools, func(a, b provider.Tool) bool {
-		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema)
+		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Schema, b.Schema) && a.Deferred == b.Deferred
 	})
 }
 
 func (m *Model) tools(req provider.Request, names *wire.Names) ([]json.RawMessage, error) {
-	last := m.lastTools.Load()
-	if !last.are(req.Tools) {
-		raw, err := encodeTools(req.Tools, names)
+	last, defers := m.lastTools.Load(), m.defers()
+	if !last.are(req.Tools) || last.deferred != defers {
+		raw, err := encodeTools(req.Tools, names, defers)
 		if err != nil {
 			return nil, err
 		}
-		last = &encodedTools{slices.Clone(req.Tools), raw}
+		last = &encodedTools{slices.Clone(req.Tools), raw, defers}
 		m.lastTools.Store(last)
 	}
 	out := slices.Clone(last.raw)
@@ -323,14 +324,15 @@ func (m *Model) tools(req provider.Request, names *wire.Names) ([]json.RawMessag
 	return out, nil
 }
 
-func encodeTools(tools []provider.Tool, names *wire.Names) ([]json.RawMessage, error) {
+func encodeTools(tools []provider.Tool, names *wire.Names, defers bool) ([]json.RawMessage, error) {
 	var out []json.RawMessage
 	for _, t := range tools {
 		raw, err := wire.Marshal(struct {
 			Name        string          `json:"name"`
 			Description string          `json:"description,omitempty"`
 			Schema      json.RawMessage `json:"input_schema"`
-		}{names.Of(t.Name), t.Description, wire.Schema(t.Schema)})
+			Deferred    bool            `json:"defer_loading,omitempty"`
+		}{names.Of(t.Name), t.Description, wire.Schema(t.Schema), t.Deferred && defers})
 		if err != nil {
 			return nil, err
 		}
@@ -369,11 +371,14 @@ func (m *Model) breakpoints(b *body) {
 	markLast(b.System, mark)
 }
 
+// markLast marks the last value that is not kept back: such a tool may have no mark.
 func markLast(values []json.RawMessage, mark string) {
-	if len(values) == 0 {
-		return
+	for i := len(values) - 1; i >= 0; i-- {
+		if !bytes.HasSuffix(values[i], []byte(`,"defer_loading":true}`)) {
+			values[i] = withMember(values[i], mark)
+			return
+		}
 	}
-	values[len(values)-1] = withMember(values[len(values)-1], mark)
 }
 
 // marked is a message with the mark at its last block that may have one.

@@ -20,6 +20,7 @@ type traits struct {
 	between  bool // thinks between calls when a beta header asks for it
 	binding  bool // thinking blocks are bound to what stood before them
 	format   bool // takes a schema for the answer
+	defers   bool // keeps tools back until a result refers to them
 }
 
 // The ways to turn thinking off.
@@ -42,6 +43,7 @@ func traitsOf(id string, info provider.Info) traits {
 		forced:   v < 5.05,
 		binding:  v >= 5.05,
 		format:   v >= 4.5,
+		defers:   v >= 4.5 && strings.Contains(strings.ToLower(id), "claude"),
 		efforts:  info.Efforts,
 	}
 	switch {

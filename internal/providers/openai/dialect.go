@@ -61,8 +61,11 @@ func (m *Model) learn(fact string) bool { return m.cfg.Learned.Add(m.cfg.BaseURL
 // corrected reports whether a refusal taught something that makes another request of the same.
 func (m *Model) corrected(err error, req provider.Request) bool {
 	var e *provider.Error
-	if m.cfg.API != Chat || !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
+	if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
 		return false
+	}
+	if m.cfg.API == Responses {
+		return m.finder(req) != "" && strings.Contains(e.Message, "tool_search") && m.learn(refusesSearch)
 	}
 	words, d := strings.ToLower(e.Message), m.dialect()
 	names := func(field string) bool { return wire.About(e.Message, []byte(e.Message), field) }

@@ -132,7 +132,11 @@ func New(cfg Config) provider.Model {
 }
 
 // Info implements [provider.Model].
-func (m *Model) Info() provider.Info { return m.cfg.Info }
+func (m *Model) Info() provider.Info {
+	info := m.cfg.Info
+	info.Defers = m.defers()
+	return info
+}
 
 // reader turns a response into an answer.
 type reader interface {
@@ -157,7 +161,7 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 		a := wire.NewAnswer(yield)
 		var r reader = &chatReader{answer: a, names: names, service: m.cfg.Info.Provider, shows: func() { m.learn(showsReasoning) }}
 		if m.cfg.API == Responses {
-			r = &responsesReader{answer: a, names: names, service: m.cfg.Info.Provider, search: req.Options.WebSearch != nil}
+			r = &responsesReader{answer: a, names: names, service: m.cfg.Info.Provider, search: req.Options.WebSearch != nil, finds: m.finder(req)}
 		}
 		if err := read(resp, a, r); err != nil {
 			a.Fail(call.Broken(ctx, err))

@@ -101,8 +101,14 @@ func (m *Model) responsesBody(req provider.Request, names *wire.Names) (response
 	if len(o.Schema) > 0 {
 		b.Text = map[string]any{"format": map[string]any{"type": "json_schema", "name": "answer", "schema": wire.Object(o.Schema), "strict": false}}
 	}
+	finds := m.finder(req)
 	for _, t := range req.Tools {
-		b.Tools = append(b.Tools, functionTool{"function", names.Of(t.Name), t.Description, wire.Schema(t.Schema), false})
+		switch {
+		case finds == "" || !t.Deferred && t.Name != finds:
+			b.Tools = append(b.Tools, functionTool{"function", names.Of(t.Name), t.Description, wire.Schema(t.Schema), false})
+		case t.Name == finds:
+			b.Tools = append(b.Tools, toolSearch{"tool_search", "client", t.Description, wire.Schema(t.Schema)})
+		}
 	}
 	if w := o.WebSearch; w != nil {
 		tool := searchTool{Type: "web_search"}
@@ -117,17 +123,17 @@ func (m *Model) responsesBody(req provider.Request, names *wire.Names) (response
 		})
 	}
 	var err error
-	b.Input, err = m.sent.Write(req, wire.Way{
-		Keep:   m.shown(false),
-		Writer: func() wire.Writer { return &itemWriter{wire.NewIDs("call_", 64), wire.NewNames(nil, mostName)} },
-	})
+	b.Input, err = m.sent.Write(req, m.itemWay(req, finds))
 	return b, err
 }
 
 // itemWriter writes turns as items of the service's flat list.
 type itemWriter struct {
-	ids   *wire.IDs
-	names *wire.Names
+	ids      *wire.IDs
+	names    *wire.Names
+	finds    string                   // name of the tool whose calls are the service's search for tools
+	deferred map[string]provider.Tool // what such a search may find
+	searches map[string]bool          // ids of its calls
 }
 
 // Turn implements [wire.Writer].
@@ -149,9 +155,18 @@ func (w *itemWriter) Turn(t wire.Turn) (out []json.RawMessage, err error) {
 	for i, s := range t.Content {
 		switch b := s.Block.(type) {
 		case msg.ToolResult:
+			if w.searches[b.CallID] {
+				err = add(w.found(b))
+				break
+			}
 			err = add(outputItem{"function_call_output", w.ids.Of(b.CallID), resultOutput(b)})
 		case msg.ToolCall:
-			if err = flush(); err == nil {
+			if err = flush(); err == nil && w.finds != "" && b.Name == w.finds {
+				w.searches[b.ID] = true
+				err = add(searchItem{searchCall, w.ids.Of(b.ID), "client", "completed", wire.Object(b.Input)})
+				break
+			}
+			if err == nil {
 				err = add(callItem{"function_call", w.ids.Of(b.ID), w.names.Of(b.Name), string(wire.Object(b.Input))})
 			}
 		case msg.Thinking:

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type responsesReader struct {
 	service string
 
 	search  bool          // the service searches: what it found is told
+	finds   string        // tool of ours that answers the service's search for tools; empty: none
 	items   map[int]*told // by output index
 	sources []wire.Source
 	refused bool
@@ -85,7 +87,7 @@ type itemJSON struct {
 	CallID    string    `json:"call_id"`
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
-	Arguments wire.Text `json:"arguments"`
+	Arguments arguments `json:"arguments"`
 	Content   []struct {
 		Type        string    `json:"type"`
 		Text        wire.Text `json:"text"`
@@ -200,10 +202,28 @@ func (r *responsesReader) add(index int, raw json.RawMessage) error {
 			id = "call_" + uuid.NewString()
 		}
 		t.block = r.answer.Open(msg.ToolCall{ID: id, Name: r.names.Back(item.Name)})
+	case searchCall:
+		if r.finds != "" {
+			t.block = r.answer.Open(msg.ToolCall{ID: cmp.Or(item.CallID, item.ID, "call_"+uuid.NewString()), Name: r.finds})
+			break
+		}
+		t.block = r.answer.Open(msg.Unknown{Kind: item.Type, Raw: bytes.Clone(raw), Provider: Name})
 	default:
 		t.block = r.answer.Open(msg.Unknown{Kind: item.Type, Raw: bytes.Clone(raw), Provider: Name})
 	}
 	return nil
+}
+
+// arguments are those of a call: a text, or the object itself.
+type arguments []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *arguments) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '{' {
+		*a = bytes.Clone(raw)
+		return nil
+	}
+	return (*wire.Text)(a).UnmarshalJSON(raw)
 }
 
 // words returns the block of a message's part.
@@ -281,9 +301,16 @@ func (r *responsesReader) finishItem(index int, raw json.RawMessage) error {
 		t.block.CloseAs(thought)
 	case "function_call":
 		if t.block.Len() == 0 {
-			t.block.Add(item.Arguments)
+			t.block.Add(wire.Text(item.Arguments))
 		}
 		t.block.Close()
+	case searchCall:
+		if r.finds != "" {
+			t.block.Add(wire.Text(item.Arguments))
+			t.block.Close()
+			break
+		}
+		t.block.CloseAs(msg.Unknown{Kind: t.kind, Raw: bytes.Clone(raw), Provider: Name})
 	default:
 		t.block.CloseAs(msg.Unknown{Kind: t.kind, Raw: bytes.Clone(raw), Provider: Name})
 	}

@@ -37,6 +37,7 @@ type messagesRead struct {
 	in       incoming
 	a        asked
 	tools    map[string]bool
+	deferred map[string]bool
 	thinking string // type of the thinking asked for
 	marks    int    // cache breakpoints
 	pictures []picture
@@ -45,7 +46,7 @@ type messagesRead struct {
 }
 
 func (anthropicAPI) read(in incoming) (asked, *refusal) {
-	m := messagesRead{in: in, tools: map[string]bool{}, ids: map[string]bool{}}
+	m := messagesRead{in: in, tools: map[string]bool{}, deferred: map[string]bool{}, ids: map[string]bool{}}
 	m.check = &check{
 		unknown: func(path, key string) refusal {
 			return refusal{typ: "invalid_request_error", message: strings.TrimPrefix(path+"."+key, ".") + ": Extra inputs are not permitted"}
@@ -265,8 +266,17 @@ func (m *messagesRead) readTools(n node) readPart {
 			m.bad("tools: Tool names must be unique.")
 		}
 		seen[name] = true
+		if t.flag("defer_loading") {
+			m.deferred[name] = true
+			if t.has("cache_control") {
+				m.bad("%s: tools with defer_loading=true cannot have cache_control", path)
+			}
+		}
 		m.mark(t)
 		out = append(out, provider.Tool{Name: name, Description: t.str("description"), Schema: t.raw("input_schema")})
+	}
+	if len(out) > 0 && len(m.deferred) == len(out) {
+		m.bad("tools: At least one tool must have defer_loading=false.")
 	}
 	return readPart{tools: out}
 }

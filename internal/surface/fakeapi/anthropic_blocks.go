@@ -79,7 +79,14 @@ func (m *messagesRead) block(path string, raw json.RawMessage, role msg.Role) ms
 		only(msg.Assistant)
 		n.need("tool_use_id", "content")
 		return msg.Unknown{Kind: typ, Raw: raw}
-	case "search_result", "tool_reference", "container_upload":
+	case "tool_reference":
+		only(msg.User)
+		n.only("type", "tool_name", "cache_control")
+		if name := n.str("tool_name"); !m.tools[name] {
+			m.bad("%s: Tool reference '%s' not found in available tools", path, name)
+		}
+		return msg.Unknown{Kind: typ, Raw: raw}
+	case "search_result", "container_upload":
 		return msg.Unknown{Kind: typ, Raw: raw}
 	}
 	m.bad("%s: Input tag '%s' found using 'type' does not match any of the expected tags", path, typ)

@@ -184,6 +184,8 @@ type asked struct {
 	stream  bool
 	count   bool // only the tokens are asked for
 	options bool // chat: usage is wanted in the stream
+	// Responses: calls of [searchTool] are the model's search for tools.
+	searches bool
 }
 
 // frame is one piece of a response as it goes over the wire.

@@ -97,6 +97,14 @@ func (r *responsesRead) tools(n node) {
 			r.schema(t.at("parameters"), t.raw("parameters"))
 			names = append(names, t.str("name"))
 			r.a.req.Tools = append(r.a.req.Tools, provider.Tool{Name: t.str("name"), Description: t.str("description"), Schema: t.raw("parameters")})
+		case "tool_search":
+			t.only("type", "execution", "description", "parameters")
+			if t.str("execution") != "client" {
+				r.bad("Invalid value: '%s'. Supported values are: 'client'. (%s)", t.str("execution"), t.at("execution"))
+			}
+			t.need("description", "parameters")
+			r.schema(t.at("parameters"), t.raw("parameters"))
+			r.a.searches = true
 		case "web_search", "web_search_preview":
 			t.only("type", "filters", "search_context_size", "user_location")
 			if t.has("filters") {
@@ -136,7 +144,7 @@ func (r *responsesRead) items(list []json.RawMessage) {
 		if typ == "" && n.has("role") {
 			typ = "message"
 		}
-		own := typ == "function_call" || typ == "reasoning" || typ == "web_search_call" || typ == "message" && n.str("role") == "assistant"
+		own := typ == "function_call" || typ == "tool_search_call" || typ == "reasoning" || typ == "web_search_call" || typ == "message" && n.str("role") == "assistant"
 		if thought != "" && !own {
 			break
 		}
@@ -166,6 +174,10 @@ func (r *responsesRead) item(n node, typ string, raw json.RawMessage) {
 		r.call(n)
 	case "function_call_output":
 		r.output(n)
+	case "tool_search_call":
+		r.search(n)
+	case "tool_search_output":
+		r.found(n)
 	case "web_search_call":
 		n.need("id", "status")
 		r.say(msg.Assistant, msg.Unknown{Kind: typ, Raw: raw})
@@ -289,6 +301,40 @@ func (r *responsesRead) call(n node) {
 	r.calls[id] = false
 	r.order = append(r.order, id)
 	r.say(msg.Assistant, msg.ToolCall{ID: id, Name: n.str("name"), Input: json.RawMessage(arguments)})
+}
+
+// search reads a search for tools that the model asked the client to run.
+func (r *responsesRead) search(n node) {
+	n.only("type", "id", "call_id", "execution", "status", "arguments")
+	n.need("call_id", "execution", "arguments")
+	if !isObject(n.raw("arguments")) {
+		r.bad("Invalid type for '%s': expected an object.", n.at("arguments"))
+	}
+	id := n.str("call_id")
+	if _, twice := r.calls[id]; twice {
+		r.bad("Duplicate call_id '%s' in %s.", id, n.path)
+	}
+	r.calls[id], r.order = false, append(r.order, id)
+	r.say(msg.Assistant, msg.ToolCall{ID: id, Name: searchTool, Input: n.raw("arguments")})
+}
+
+// found reads the tools that such a search found; the model can call them from there on.
+func (r *responsesRead) found(n node) {
+	n.only("type", "id", "call_id", "execution", "status", "tools")
+	n.need("call_id", "execution", "status", "tools")
+	id := n.str("call_id")
+	if answered, known := r.calls[id]; !known || answered {
+		r.bad("No tool search call found for tool search output with call_id %s.", id)
+	}
+	r.calls[id] = true
+	for i, raw := range n.list("tools") {
+		t := r.object(raw, fmt.Sprintf("%s.tools[%d]", n.path, i))
+		t.only("type", "name", "description", "parameters", "strict", "defer_loading")
+		t.need("type", "name", "parameters")
+		r.schema(t.at("parameters"), t.raw("parameters"))
+		r.a.req.Tools = append(r.a.req.Tools, provider.Tool{Name: t.str("name"), Description: t.str("description"), Schema: t.raw("parameters")})
+	}
+	r.say(msg.User, msg.ToolResult{CallID: id})
 }
 
 func (r *responsesRead) output(n node) {

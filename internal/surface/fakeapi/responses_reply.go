@@ -1,6 +1,8 @@
 package fakeapi
 
 import (
+	"encoding/json"
+
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/providers/script"
 )
@@ -46,8 +48,14 @@ func statusOf(s msg.Stop) string {
 	return "completed"
 }
 
+// searchTool is the tool of the program that runs the model's search for tools.
+const searchTool = "ToolSearch"
+
 // itemOf is one block as an item, complete.
-func itemOf(b script.Block, id string) object {
+func itemOf(b script.Block, id string, a asked) object {
+	if b.Kind == script.ToolBlock && b.Tool == searchTool && a.searches {
+		return object{"type": "tool_search_call", "id": "tsc_" + id, "call_id": b.ID, "execution": "client", "status": "completed", "arguments": json.RawMessage(b.Input)}
+	}
 	switch b.Kind {
 	case script.ThinkingBlock:
 		return object{"type": "reasoning", "id": "rs_" + id, "summary": []object{{"type": "summary_text", "text": b.Text}}, "encrypted_content": Sign(b.Text)}
@@ -63,7 +71,7 @@ func itemOf(b script.Block, id string) object {
 func (responsesAPI) whole(t script.Turn, a asked, id string) []byte {
 	items := []object{}
 	for i, b := range t.Content {
-		items = append(items, itemOf(b, id+"_"+string(rune('a'+i%26))))
+		items = append(items, itemOf(b, id+"_"+string(rune('a'+i%26)), a))
 	}
 	return encode(responseOf(t, a, id, statusOf(t.Stop), items))
 }
@@ -84,7 +92,7 @@ func (responsesAPI) stream(t script.Turn, a asked, id string) []frame {
 	s.put(false, "response.in_progress", object{"response": responseOf(t, a, id, "in_progress", []object{})})
 	items := []object{}
 	for i, b := range t.Content {
-		item := itemOf(b, id+"_"+string(rune('a'+i%26)))
+		item := itemOf(b, id+"_"+string(rune('a'+i%26)), a)
 		s.item(b, item, i, t.Chunk)
 		items = append(items, item)
 	}
@@ -99,6 +107,11 @@ func (s *responsesStream) item(b script.Block, item object, i, chunk int) {
 		return more
 	}
 	begun := object{"type": item["type"], "id": item["id"], "status": "in_progress"}
+	if item["type"] == "tool_search_call" {
+		s.put(false, "response.output_item.added", object{"output_index": i, "item": item})
+		s.put(false, "response.output_item.done", object{"output_index": i, "item": item})
+		return
+	}
 	switch b.Kind {
 	case script.ThinkingBlock:
 		delete(begun, "status")

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/myelin-agent/myelin/internal/core/msg"
+	"github.com/myelin-agent/myelin/internal/core/provider"
 	"github.com/myelin-agent/myelin/internal/core/tool"
 )
 
@@ -47,6 +49,18 @@ func New(w World) tool.Tool {
 	)
 }
 
+// Loaded are the names of the tools that the results of a conversation refer to.
+func Loaded(history []msg.Message) (names []string) {
+	for _, m := range history {
+		for _, b := range m.Content {
+			if r, ok := b.(msg.ToolResult); ok {
+				names = append(names, provider.References(r.Content)...)
+			}
+		}
+	}
+	return names
+}
+
 // result is the structured output.
 type result struct {
 	Matches []string `json:"matches"`
@@ -68,6 +82,13 @@ func (w World) run(in input) (tool.Result, error) {
 		names = append(names, s.Name)
 	}
 	out := tool.Text(report(found, unknown, deferred, in.Query))
+	for _, name := range names { // services that keep tools back read this instead of the text
+		ref, err := provider.ReferenceTo(name)
+		if err != nil {
+			return out, err
+		}
+		out.Content = append(out.Content, ref)
+	}
 	if len(names) > 0 {
 		w.Load(names...)
 	}
