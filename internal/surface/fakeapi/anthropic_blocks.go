@@ -81,16 +81,21 @@ func (m *messagesRead) block(path string, raw json.RawMessage, role msg.Role) ms
 		return msg.Unknown{Kind: typ, Raw: raw}
 	case "tool_reference":
 		only(msg.User)
-		n.only("type", "tool_name", "cache_control")
-		if name := n.str("tool_name"); !m.tools[name] {
-			m.bad("%s: Tool reference '%s' not found in available tools", path, name)
-		}
-		return msg.Unknown{Kind: typ, Raw: raw}
+		return m.reference(n, raw)
 	case "search_result", "container_upload":
 		return msg.Unknown{Kind: typ, Raw: raw}
 	}
 	m.bad("%s: Input tag '%s' found using 'type' does not match any of the expected tags", path, typ)
 	return nil
+}
+
+// reference reads what stands for a tool that was kept back.
+func (m *messagesRead) reference(n node, raw json.RawMessage) msg.Block {
+	n.only("type", "tool_name", "cache_control")
+	if name := n.str("tool_name"); !m.tools[name] {
+		m.bad("%s: Tool reference '%s' not found in available tools", n.path, name)
+	}
+	return msg.Unknown{Kind: "tool_reference", Raw: raw}
 }
 
 func (m *messagesRead) call(n node) msg.Block {
