@@ -26,6 +26,7 @@ func usedKeys() []config.Section {
 		config.Used("feature/prompt", "outputStyle", "includeGitInstructions", "language", "attribution.commit", "attribution.pr", "includeCoAuthoredBy"),
 		config.Used("app/notes", "autoMemoryEnabled", "autoMemoryDirectory"),
 		config.Used("tools/plan", "plansDirectory"),
+		config.Used("app/retention", "cleanupPeriodDays"),
 	)
 }
 

@@ -39,6 +39,9 @@ func Effects(sections ...Section) []Effect {
 	for _, name := range cat.order {
 		k := cat.keys[name]
 		e := Effect{Key: name, Meaning: k.Meaning, By: k.By, Scopes: k.Scopes.String(), Start: k.Start}
+		if e.By == "" && (k.Lacks != "" || k.Unkept != "") {
+			e.By = "feature/config" // which says so, or refuses the start
+		}
 		switch {
 		case k.Refuse:
 			e.Broken = "refuses the start"

@@ -68,7 +68,7 @@ func TestNarrowedRulesAreNamed(t *testing.T) {
 	}
 	for _, text := range []string{"xargs *", "tar *", "tar:*", "rsync -a *", "env *", "sudo apt *", "psql *", "vim *", "timeout *", "unzip *"} {
 		got := Narrowed([]Rule{rule(text)})
-		if len(got) != 1 || !strings.Contains(got[0].String(), ".claude/settings.json:7") || !strings.Contains(got[0].String(), "write ") {
+		if len(got) != 1 || !strings.Contains(got[0].Rule.Where(), ".claude/settings.json:7") || !strings.Contains(got[0].Instead, "write ") {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

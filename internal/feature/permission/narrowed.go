@@ -1,7 +1,6 @@
 package permission
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/myelin-agent/myelin/internal/feature/permission/ruletext"
@@ -14,11 +13,6 @@ type Narrow struct {
 	Rule    Rule
 	Asks    string // what asks under it
 	Instead string // what to write instead
-}
-
-// String names the rule, where it stands, what asks and what to write instead.
-func (n Narrow) String() string {
-	return fmt.Sprintf("%s: allow rule %s: %s; %s", n.Rule.Where(), n.Rule.Text, n.Asks, n.Instead)
 }
 
 // Narrowed finds the allow rules whose wildcard does not vouch for what their program usually does.

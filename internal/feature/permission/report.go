@@ -12,12 +12,6 @@ type Shadow struct {
 	By   Rule
 }
 
-// String names both rules and where they stand.
-func (s Shadow) String() string {
-	return string(s.Rule.List) + " rule " + s.Rule.Text + " (" + s.Rule.Where() + ") never applies: the " +
-		string(s.By.List) + " rule " + s.By.Text + " (" + s.By.Where() + ") comes first"
-}
-
 // Shadowed finds the rules that another one fully covers: allow rules under a deny or ask rule, ask
 // rules under a deny rule. Rules that share only a part are not reported.
 func Shadowed(rules []Rule, env Env) []Shadow {

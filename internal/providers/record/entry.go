@@ -247,12 +247,6 @@ func (f *fault) err() error {
 	return &e
 }
 
-// Digest tells requests apart: a hash of the conversation's content, without ids, times and what
-// depends on the machine (system prompt, tools).
-func Digest(req provider.Request) string {
-	return new(digests).of(req)
-}
-
 // digests keeps what was hashed of conversations, lane by lane. It is safe for concurrent use.
 type digests struct {
 	mu    sync.Mutex
