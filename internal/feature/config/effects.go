@@ -28,6 +28,7 @@ type Effect struct {
 	Meaning string `json:"meaning"`
 	By      string `json:"by,omitempty"`     // who acts upon it; empty: nothing in this release does
 	Scopes  string `json:"scopes"`           // where it may stand
+	Lock    string `json:"lock,omitempty"`   // what becomes of a restriction that this release cannot keep, or has no use for
 	Start   bool   `json:"start,omitempty"`  // read once, when a session starts, not live
 	Broken  string `json:"broken,omitempty"` // what a value that cannot be read does; empty: the key counts as not set
 }
@@ -39,8 +40,11 @@ func Effects(sections ...Section) []Effect {
 	for _, name := range cat.order {
 		k := cat.keys[name]
 		e := Effect{Key: name, Meaning: k.Meaning, By: k.By, Scopes: k.Scopes.String(), Start: k.Start}
-		if e.By == "" && (k.Lacks != "" || k.Unkept != "") {
-			e.By = "feature/config" // which says so, or refuses the start
+		switch {
+		case k.Unkept != "":
+			e.Lock = "refuses the start where an organisation sets it: " + k.Unkept
+		case k.Lacks != "":
+			e.Lock = "nothing to restrict yet: there are no " + k.Lacks
 		}
 		switch {
 		case k.Refuse:

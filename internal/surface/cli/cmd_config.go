@@ -156,7 +156,7 @@ func printEffects(w io.Writer, e inspect.Effects) {
 		if k.Broken != "" {
 			broken = "broken: " + k.Broken
 		}
-		rows = append(rows, []string{k.Key, by(k.By), k.Scopes, read, k.Meaning, broken})
+		rows = append(rows, []string{k.Key, by(cmp.Or(k.By, k.Lock)), k.Scopes, read, k.Meaning, broken})
 	}
 	for _, v := range e.Variables {
 		rows = append(rows, []string{v.Name, by(v.By), "environment", "", v.Meaning, ""})
