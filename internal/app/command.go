@@ -14,6 +14,7 @@ import (
 	"github.com/myelin-agent/myelin/internal/app/window"
 	"github.com/myelin-agent/myelin/internal/core/msg"
 	"github.com/myelin-agent/myelin/internal/core/proto"
+	"github.com/myelin-agent/myelin/internal/feature/prompt"
 	"github.com/myelin-agent/myelin/internal/feature/task"
 )
 
@@ -178,14 +179,16 @@ func listTasks(work *tasks.Tasks, state *task.State, now time.Time) string {
 
 func cmdContext(_ context.Context, r *rooms, args string) (string, error) {
 	now, fill := r.part, fillOf(r.part.shaping.Get())
-	g := window.Given{
-		Used: fill.Used, Window: fill.Window, Model: r.models.now().Info(), Items: now.prompt.Get().Items, Saved: now.shaping.Get().Saved,
-		Notes: r.rights.notes.Report, Prompt: r.instructions.prompt, Conversation: r.main, Now: r.clock.now(),
-	}
+	var byName []string
 	for _, p := range now.pool.Get().Pool {
 		if p.State == "deferred" {
-			g.ByName = append(g.ByName, p.Name)
+			byName = append(byName, p.Name)
 		}
+	}
+	g := window.Given{
+		Used: fill.Used, Window: fill.Window, Model: r.models.now().Info(), ByName: byName,
+		Items: func() []prompt.Item { return now.prompt.Get().Items }, Saved: func() map[string]int { return now.shaping.Get().Saved },
+		Notes: r.rights.notes.Report, Prompt: r.instructions.prompt, Conversation: r.main, Now: r.clock.now(),
 	}
 	var err error
 	text := table(func(w *tabwriter.Writer) { err = window.Command(w, args, g) })

@@ -23,10 +23,10 @@ import (
 type Given struct {
 	Used, Window int // tokens; 0: not known
 	Model        provider.Info
-	Items        []prompt.Item
-	Saved        map[string]int    // tokens that stages leave out, by stage
-	ByName       []string          // tools that are known by their name alone
-	Notes        func(w io.Writer) // lists the agent's notes
+	Items        func() []prompt.Item
+	Saved        func() map[string]int // tokens that stages leave out, by stage
+	ByName       []string              // tools that are known by their name alone
+	Notes        func(w io.Writer)     // lists the agent's notes
 	Prompt       *prompt.Prompt
 	Conversation Conversation
 	Now          time.Time
@@ -83,7 +83,7 @@ func (g Given) each(tokens int) string {
 func (g Given) show(w io.Writer) {
 	fmt.Fprintf(w, "used\t%d of %d tokens\t%d%%\n", g.Used, g.Window, 100*g.Used/max(g.Window, 1))
 	fmt.Fprintf(w, "item\ttokens\tbytes\ta request\tlast use\tid for --evict\n")
-	for _, it := range g.Items {
+	for _, it := range g.Items() {
 		use := "every request"
 		if it.Source == "results" {
 			use = "see below"
@@ -102,7 +102,7 @@ func (g Given) show(w io.Writer) {
 		}
 	}
 	g.Notes(w)
-	for stage, tokens := range g.Saved {
+	for stage, tokens := range g.Saved() {
 		fmt.Fprintf(w, "left out by %s\t%d tokens\t/context --removed\n", stage, tokens)
 	}
 	for _, name := range g.ByName {
