@@ -3,7 +3,7 @@
 GOFLAGS_BUILD := -trimpath -buildvcs=auto -ldflags "-s -w"
 GOBUILD  := CGO_ENABLED=0 go build $(GOFLAGS_BUILD)
 BIN      := $(CURDIR)/bin
-PACKAGES := bubblewrap ripgrep tmux git procps python3 strace gawk mawk jq
+PACKAGES := bubblewrap ripgrep tmux git procps python3 strace gawk mawk jq npm maven
 TARGETS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 STATICCHECK := $(BIN)/staticcheck-2026.2.2

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Installs what the tests need from Debian's packages: build/deps.sh PACKAGE...
-# Does nothing for what is there already. Without root it tries sudo -n, else says what to run.
+# Does nothing for what is there already, be it from elsewhere. Without root it tries sudo -n, else says what to run.
 set -eu
 missing=""
 for p in "$@"; do
-	dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
+	command -v "$p" >/dev/null || dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
 done
 [ -n "$missing" ] || exit 0
 run=""
