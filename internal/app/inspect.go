@@ -61,7 +61,10 @@ func writers() map[string]string {
 
 // looked is a session that is only looked at: it is built like any other, but nothing is asked of a
 // model, fired or recorded, and its worker never starts.
-type looked struct{ *Session }
+type looked struct {
+	rooms  *rooms
+	cancel context.CancelCauseFunc
+}
 
 // lookAt builds a session to look at. given stands in for the model; nil finds the one the session
 // would have.
@@ -71,7 +74,10 @@ func lookAt(ctx context.Context, o Options, given provider.Model) (looked, error
 		o.Model = given.Info().Ref() // nothing is to be said of a model nobody will talk to
 	}
 	s, err := built(ctx, o, given)
-	return looked{s}, err
+	if err != nil {
+		return looked{}, err
+	}
+	return looked{s.rooms, s.cancel}, nil
 }
 
 // close ends it without firing the hooks of an end: nothing has begun.
@@ -325,7 +331,7 @@ func Recorded(ctx context.Context, o Options, session string) (*State, error) {
 		return nil, err
 	}
 	l.rebuild(info, loaded)
-	return l.State(), l.close(ctx)
+	return l.rooms.store.Get(), l.close(ctx)
 }
 
 // rebuild takes over what a transcript says.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/myelin-agent/myelin/internal/core/proto"
 	"github.com/myelin-agent/myelin/internal/feature/transcript"
 	"github.com/myelin-agent/myelin/internal/sys/atomicfile"
 )
@@ -17,7 +18,6 @@ import (
 type retention struct {
 	settings *settings
 	clock    *clock
-	tell     func(level, text string)
 	told     []string // files that the start of this session named
 }
 
@@ -28,26 +28,30 @@ func (k *retention) trash() string { return filepath.Join(k.settings.places.Home
 
 func (k *retention) noted() string { return filepath.Join(k.trash(), "next") }
 
-// announce says what the end of this session will move.
-func (k *retention) announce() {
+// announceOld says what the end of this session will move.
+func announceOld(r *rooms) *retention {
+	k := &retention{settings: r.settings, clock: r.clock}
 	if k.days() == 0 {
-		return
+		return k
+	}
+	tell := func(text string) {
+		r.events.Early(proto.Notice{Level: "warning", Key: "cleanupPeriodDays", Text: text})
 	}
 	text, err := os.ReadFile(k.noted())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		k.tell("warning", fmt.Sprintf("Old sessions stay where they are: %v", err))
-		return
+		tell(fmt.Sprintf("Old sessions stay where they are: %v", err))
+		return k
 	}
 	if k.told = lines(string(text)); len(k.told) > 0 {
-		k.tell("warning", fmt.Sprintf("Sessions last used more than %d days ago move to %s when this one ends (cleanupPeriodDays): %d, listed in %s. "+
+		tell(fmt.Sprintf("Sessions last used more than %d days ago move to %s when this one ends (cleanupPeriodDays): %d, listed in %s. "+
 			"One that is used again stays.", k.days(), k.trash(), len(k.told), k.noted()))
 	}
+	return k
 }
 
-// apply moves what was announced, and notes what the next session announces. A session that never began
-// does neither.
+// apply moves what was announced, and notes what the next session announces.
 func (k *retention) apply() error {
-	if k.tell == nil || k.days() == 0 {
+	if k.days() == 0 {
 		return nil
 	}
 	sessions := transcript.Shelf{Home: k.settings.places.Home}

@@ -19,7 +19,7 @@ type folders struct {
 
 	pages *twotier.Cache[[]byte] // fetched from the web
 	left  []string               // by sessions before; the worker's
-	old   retention              // of sessions that nobody has used for long
+	old   *retention             // of sessions that nobody has used for long; nil in a session that never began
 }
 
 // dir is the folder that belongs to the session: large results, pages, hook files.

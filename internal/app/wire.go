@@ -101,6 +101,7 @@ func open(ctx context.Context, o Options, given provider.Model) (*Session, error
 		return nil, err
 	}
 	s.rooms.tasks.Adopt()
+	s.rooms.folders.old = announceOld(s.rooms)
 	go func() { // ends with the session
 		defer close(s.done)
 		s.rooms.main.Work()
@@ -188,10 +189,6 @@ func (r *rooms) build(ctx context.Context, given provider.Model) error {
 		r.pool.LoadPlanning()
 	}
 	reportRules(r)
-	r.folders.old = retention{settings: r.settings, clock: r.clock, tell: func(level, text string) {
-		r.events.Early(proto.Notice{Level: level, Key: "cleanupPeriodDays", Text: text})
-	}}
-	r.folders.old.announce()
 	if _, problem := r.rights.plans(); problem != "" {
 		r.events.Early(proto.Notice{Level: "warning", Text: problem})
 	}
@@ -413,7 +410,10 @@ func (r *rooms) close(ctx context.Context) error {
 	}
 	if r.folders.pages != nil {
 		r.folders.pages.EndSession(r.part.session.Get().ID)
-		errs = append(errs, r.collectPages(), r.folders.old.apply())
+		errs = append(errs, r.collectPages())
+		if r.folders.old != nil {
+			errs = append(errs, r.folders.old.apply())
+		}
 	}
 	if r.models != nil && r.models.recorder != nil {
 		errs = append(errs, r.models.recorder.Close())
