@@ -440,7 +440,7 @@ func (w *walker) cdPath(p *Part) bool {
 // does not know what they read: each static word, and what stands after "=", "@" and "=@". What a program gets that nobody knows it may
 // read with all that is below.
 func (p *Part) Guesses(yield func(PathUse) bool) {
-	if p.Kind != Command || len(p.Forms) == 0 || p.read.dirs == nil {
+	if p.Kind != Command || len(p.Forms) == 0 || p.Forms[0].At+1 == len(p.Words) || p.read.dirs == nil {
 		return
 	}
 	last, end := p.Forms[len(p.Forms)-1], len(p.Words)

@@ -394,8 +394,11 @@ func Subcommand(p *Part, at int, program string) int {
 	if program == "git" {
 		return GitSubcommand(p, at)
 	}
+	if at+1 >= len(p.Words) || !strings.HasPrefix(p.Words[at+1].Value, "-") {
+		return 0
+	}
 	spec := options.Find(program)
-	if spec == nil || !spec.Subs() || at+1 >= len(p.Words) || !strings.HasPrefix(p.Words[at+1].Value, "-") {
+	if spec == nil || !spec.Subs() {
 		return 0
 	}
 	a := cmdline.Take(spec, p.Words, at)

@@ -155,6 +155,9 @@ func (a *Account) wordMentions(p *Part, yield func(Mention) bool) {
 			documents(p, name, false, yield)
 		}
 	}
+	if last.At+1 == len(p.Words) {
+		return
+	}
 	if spec := options.Find(name); spec != nil && spec.Runs && len(p.Forms) == 1 {
 		if args := cmdline.Take(spec, p.Words, last.At); args.Spec.Operands == "container" {
 			imageMentions(p, &args, name, yield)
